@@ -1,0 +1,54 @@
+"""The one error tree. Foreign exceptions are mapped at the boundary; a message says what to do.
+
+Expected outcomes of a visit (a refused connection, a 500) are not errors: they are `Failure` and `Verdict` values.
+"""
+
+from __future__ import annotations
+
+
+class GossamerError(Exception):
+    """A problem a person must know of: one clear line, and the exit code of the command (docs/commands.md)."""
+
+    exit_code = 1
+
+
+class UsageError(GossamerError):
+    """The words of a command are off."""
+
+    exit_code = 2
+
+
+class ConfigError(GossamerError):
+    """A setting, a site file or a data folder cannot be used as it is."""
+
+    exit_code = 4
+
+
+class StoreError(GossamerError):
+    """The store cannot be reached, or it went away and did not come back."""
+
+    exit_code = 8
+
+
+class CrawlFailed(GossamerError):
+    """No page succeeded, and trying again later could help."""
+
+    exit_code = 9
+
+
+class DiskFull(GossamerError):
+    """An output or the store cannot grow: free some space, then run the same command again."""
+
+    exit_code = 16
+
+
+class SinkError(GossamerError):
+    """An output cannot be written, or somebody else changed it."""
+
+    exit_code = 20
+
+
+class GateNotMet(GossamerError):
+    """The quality gate of `--fail-on` is not met."""
+
+    exit_code = 30

@@ -1,0 +1,61 @@
+"""A page: what a collector brought back, or the reason why it brought nothing."""
+
+from __future__ import annotations
+
+import msgspec
+
+Headers = list[tuple[str, str]]
+
+
+class Page(msgspec.Struct):
+    """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows them inside."""
+
+    url: str
+    """The URL that was asked for (redirects are requests of their own)."""
+    status: int
+    headers: Headers
+    """In the order received, names in lower case, values as latin-1 text; at most 100, 64 KiB."""
+    body: bytes
+    fetched_at: float
+    """Start of the request, seconds since the epoch."""
+    elapsed: float
+    """Seconds from the start to the last byte."""
+    wire: int
+    """Bytes of the body as received, before content decoding."""
+    collector: str = "http"
+    version: str = "1.1"
+    """HTTP version of the answer."""
+    address: str | None = None
+    """The IP address that answered."""
+    requests: int = 1
+    """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent again)."""
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header (name in lower case), or None."""
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
+
+    @property
+    def content_type(self) -> str | None:
+        """The Content-Type header as sent, or None."""
+        return self.header("content-type")
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A request that brought no page. `reason` is one of the words of docs/glossary.md:
+    dns connect tls timeout reset too-large, private (a refused address), content-type, filter."""
+
+    reason: str
+    detail: str
+    """One line for a person, no secrets in it."""
+    fetched_at: float
+    elapsed: float
+    wire: int = 0
+    final: bool = False
+    """No retry can help (a name that does not exist, a body over the limit, a refused address)."""
+    collector: str = "http"
+    status: int | None = None
+    sent: bool = True
+    """False when nothing went out: refused before a connection was made."""

@@ -1,0 +1,51 @@
+"""The shapes in which shelves meet. A seam is one method; `assemble` joins real parts by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gossamer.page import Failure, Page
+from gossamer.request import Request
+from gossamer.visit import Row
+
+
+class Collector(Protocol):
+    """One way to get a page. Expected failures are values; an exception is a surprise and settles nothing."""
+
+    name: str
+
+    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+        """Fetch one URL, no redirect followed, within the collector's bounds on size and time."""
+
+    async def close(self) -> None:
+        """Let connections go."""
+
+
+class FileSink(Protocol):
+    """A plain file whose rows are exact: the store keeps its committed length together with the settled claims.
+
+    All calls happen under the crawl's output lock, in a thread of their own; several processes may share the file.
+    """
+
+    def target(self) -> str:
+        """Absolute path of the file that `append` will write next: the name under which its length is committed."""
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """Cut the file to `committed` bytes, append the rows, fdatasync; the new length in bytes.
+
+        Raises SinkError when the file is shorter than `committed` or was replaced, DiskFull when it cannot grow.
+        """
+
+    def close(self) -> None:
+        """Finish the output (closes the last Parquet part); called once per process under the lock."""
+
+
+class TableSink(Protocol):
+    """A database that upserts rows by (kind, key): writing a row twice is the same as writing it once."""
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """Make the rows durable in one transaction."""
+
+    def close(self) -> None:
+        """Let the connection go."""

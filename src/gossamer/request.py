@@ -1,0 +1,86 @@
+"""A request: one URL to visit with what it needs, and the compact form it has in the store.
+
+In the frontier a request lies in the queue of its host, so scheme, host and priority are not repeated in it:
+an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing defaults
+are left out. A referrer on the same host is kept as its path. The store's version (`frontier.keys.VERSION`) guards the form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+PLAIN = b"00"  # no attempt, no crash yet
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Any]).decode
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A URL to visit. `url` is the fetch form: WHATWG-serialized, no fragment, no credentials."""
+
+    url: str
+    depth: int = 0
+    priority: int = 0
+    """Higher is claimed first."""
+    referrer: str | None = None
+    hops: tuple[str, ...] = ()
+    """The URLs that were passed by redirects on the way here, the first one asked for first."""
+    method: str = "GET"
+    headers: dict[str, str] | None = None
+    body: str | None = None
+    use: str | None = None
+    """Name of the site function that parses the page; None: the first whose pattern matches."""
+    carry: Any = None
+    """JSON value handed on to the page function, at most 4 KiB."""
+    id: str | None = None
+    country: str | None = None
+    proxy: str | None = None
+    rung: str | None = None
+    added_at: float | None = None
+    """Seconds since the epoch, as given by the producer."""
+
+
+EXTRA = ("hops", "method", "headers", "body", "use", "carry", "id", "country", "proxy", "rung", "added_at")
+
+
+def split(url: str) -> tuple[str, str, str]:
+    """Take a serialized http(s) URL apart: scheme, host (authority without credentials), path with query.
+
+    >>> split("https://example.com:8443/a?b=1")
+    ('https', 'example.com:8443', '/a?b=1')
+    """
+    scheme, rest = url.split("://", 1)
+    slash = rest.find("/")
+    if slash < 0:
+        return scheme, rest, "/"
+    return scheme, rest[:slash], rest[slash:]
+
+
+def pack(request: Request) -> tuple[str, bytes]:
+    """Return the request's host and its entry for the queue of that host."""
+    scheme, host, path = split(request.url)
+    extra = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
+    referrer = request.referrer
+    if referrer and referrer.startswith(prefix := f"{scheme}://{host}/"):
+        referrer = referrer[len(prefix) - 1 :]
+    return host, entry(scheme, path, request.depth, referrer, extra or None)
+
+
+def entry(scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None) -> bytes:
+    """The stored form of a request, made from its parts: the hot path for the links of a page."""
+    body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
+    return (b"s" if scheme == "https" else b"h") + PLAIN + _encode(body)
+
+
+def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
+    """The request of an entry that lay in the queue of `host`."""
+    scheme = "https" if stored[:1] == b"s" else "http"
+    fields = _decode(stored[3:])
+    path, depth, referrer = fields[:3]
+    if referrer and referrer.startswith("/"):
+        referrer = f"{scheme}://{host}{referrer}"
+    extra = fields[3] if len(fields) > 3 else {}
+    if "hops" in extra:
+        extra["hops"] = tuple(extra["hops"])
+    return Request(f"{scheme}://{host}{path}", depth, priority, referrer, **extra)
