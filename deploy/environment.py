@@ -1,0 +1,184 @@
+"""Makes `.venv` in the checkout and installs gossamer into it: `environment.py STAMP [EXTRA]`.
+
+Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's. Standard library only, and neither pip nor
+ensurepip is taken for granted: Debian's bare python3 has none. Several calls at once are safe (one installs, the others
+wait), and what a kill left half done is made anew by the next call. pip reads its own settings (PIP_INDEX_URL and all).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / ".venv"
+PYTHON = HOME / "bin" / "python"
+UNFINISHED = HOME / "unfinished"
+LOG = HOME / "install.log"
+
+
+class Trouble(Exception):
+    """The environment cannot be made: one line that says what to do, and the exit code (docs/commands.md)."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def say(text: str) -> None:
+    """One line for the person; stdout belongs to the command's data."""
+    print(f"gossamer: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def only_one() -> Iterator[int]:
+    """Holds the checkout's install lock; yields its descriptor.
+
+    pip inherits the descriptor, so that the lock outlives this process if it is killed while pip still writes.
+    """
+    lock = os.open(ROOT, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another call is installing; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def stamp() -> bytes:
+    """What an up-to-date stamp holds; `ready` in environment.sh compares the same bytes."""
+    return os.fsencode(f"{ROOT}\n{os.path.realpath(PYTHON)}\n") + (ROOT / "pyproject.toml").read_bytes()
+
+
+def usable() -> bool:
+    """Whether the .venv that is there can be installed into: whole, and its Python runs and is new enough."""
+    if UNFINISHED.exists() or not (HOME / "pyvenv.cfg").exists():
+        return False
+    check = "import sys; sys.exit(sys.version_info < (3, 11) or sys.prefix == sys.base_prefix)"
+    try:
+        return subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def make() -> None:
+    """An empty environment, without pip: making it needs no ensurepip."""
+    venv.EnvBuilder(symlinks=True, clear=True, with_pip=False).create(HOME)
+
+
+def pip_wheel() -> Path | None:
+    """A pip wheel on this machine: the one that ensurepip would install (Python's own, or the distribution's)."""
+    spec = find_spec("ensurepip")
+    folders = [Path(place) / "_bundled" for place in (spec.submodule_search_locations or [])] if spec else []
+    folders += [Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels")]
+    return next((wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))), None)
+
+
+def debian_wheel(scratch: Path) -> Path | None:
+    """The pip wheel out of Debian's package, downloaded (signed, so apt checks it) and unpacked: needs no root.
+
+    First with the machine's package lists, then with fresh lists in a folder of our own.
+    """
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        return None
+    (scratch / "lists" / "partial").mkdir(parents=True)
+    own = ["-o", f"Dir::State::lists={scratch}/lists", "-o", f"Dir::Cache={scratch}"]
+    get = ["download", "python3-pip-whl"]
+    for options, verbs in (([], [get]), (own, [["update"], get])):
+        runs = [["apt-get", "-qq", *options, *verb] for verb in verbs]
+        if all(subprocess.run(run, cwd=scratch, capture_output=True, check=False).returncode == 0 for run in runs):
+            package = next(scratch.glob("python3-pip-whl*.deb"))
+            subprocess.run(["dpkg-deb", "-x", package, scratch], capture_output=True, check=True)
+            return next(scratch.glob("usr/share/python-wheels/pip-*.whl"), None)
+    return None
+
+
+def pip(scratch: Path) -> list[str]:
+    """The words that start a pip which installs into the environment."""
+    wheel = pip_wheel()
+    if wheel is None and find_spec("pip"):
+        return [sys.executable, "-m", "pip", "--python", str(PYTHON)]
+    wheel = wheel or debian_wheel(scratch)
+    if wheel is None:
+        raise Trouble("this Python has no pip to install with: `apt install python3-venv`, then run this again", 4)
+    return [str(PYTHON), f"{wheel}/pip"]
+
+
+def install(extra: str, lock: int) -> None:
+    """Installs the checkout, editable, with the packages it needs."""
+    UNFINISHED.touch()
+    words = ["install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location", "-e", f".{extra}"]
+    with tempfile.TemporaryDirectory(prefix="gossamer-") as scratch, LOG.open("wb") as log:
+        done = subprocess.run(
+            [*pip(Path(scratch)), *words],
+            cwd=ROOT,
+            env={**os.environ, "PIP_USER": "0"},  # a user's pip.conf may say `user`, which no environment can follow
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[lock],
+            check=False,
+        )
+    UNFINISHED.unlink()  # only a kill leaves it; a pip that failed has cleaned up
+    if done.returncode:
+        raise failed(LOG.read_text(errors="replace"))
+
+
+def failed(log: str) -> Trouble:
+    """Why pip failed, in its own words."""
+    if "No space left on device" in log:
+        return Trouble("the disk is full: free about 300 MB, then run this again", 16)
+    reason = next((line for line in log.splitlines() if line.startswith("ERROR:")), "ERROR: pip ended early")
+    return Trouble(f"could not install: {reason[7:]}; look at {LOG}, check the network, then run this again", 9)
+
+
+def prepare(name: str, extra: str) -> None:
+    """Makes and fills .venv, unless another call has done so in the meantime."""
+    with only_one() as lock:
+        target = HOME / name
+        if usable() and target.exists() and target.read_bytes() == stamp():
+            return
+        started = time.monotonic()
+        whole = usable()
+        what = "pyproject.toml is new or changed: installing into" if whole else "first use: making .venv and filling"
+        say(f"{what} {HOME} (about a minute)")
+        if not whole:
+            make()
+        install(f"[{extra}]" if extra else "", lock)
+        for done in {target, HOME / "installed"}:  # an extra brings the rest as well
+            done.write_bytes(stamp())
+        say(f"installed in {time.monotonic() - started:.0f} s")
+
+
+def main(name: str, extra: str = "") -> int:
+    """Exit code 0, or that of the trouble."""
+    try:
+        prepare(name, extra)
+    except Trouble as trouble:
+        say(str(trouble))
+        return trouble.code
+    except OSError as error:
+        say(f"cannot make {HOME}: {error.strerror or error}; make the folder writable, then run this again")
+        return 16 if error.errno == 28 else 4
+    except KeyboardInterrupt:
+        say("interrupted while installing; the same command goes on")
+        return 13
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,54 @@
+# Sourced by ./test, which set `root`: what the tests need besides Python packages. (Valkey comes from a wheel.)
+
+# Each line: what kind of need, Debian package, a file that shows it is there, the tests that need it.
+# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed.
+needs() {
+    cat <<'LIST'
+program faketime       /usr/bin/faketime           tests with a clock of their own
+program iproute2       /usr/sbin/ip                tests with hosts of their own
+site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
+site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
+LIST
+}
+
+# needed [KIND]: the packages that are not there.
+needed() {
+    needs | while read -r kind package file _; do
+        [ -e "$file" ] || [ "${1:-$kind}" != "$kind" ] || printf ' %s' "$package"
+    done
+}
+
+# unpack PACKAGE: the documentation that the package PACKAGE stands for, into .sites/PACKAGE; `html` in it is the site's folder.
+unpack() {
+    real=$(apt-cache depends "$1" | sed -n 's/^ *Depends: \(p[a-z]*-doc-[0-9]*\|p[a-z]*[0-9.]*-doc\)$/\1/p')
+    folder=$root/.sites/$1
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download "$real" && dpkg-deb -x ./*.deb . && rm ./*.deb &&
+        ln -s "$(find usr/share/doc -type d -name html | head -n 1)" html)
+}
+
+# get: what can be had here. Sets `missing`: the rest, its tests named. In CI nothing may be missing.
+get() {
+    missing=$(needed)
+    if [ -n "$missing" ] && command -v apt-get >/dev/null; then
+        echo "test: getting$missing" >&2
+        {
+            [ "$(id -u)" != 0 ] || apt-get -qq update || :
+            if [ -n "$(needed program)" ] && [ "$(id -u)" = 0 ]; then
+                # shellcheck disable=SC2046 # words on purpose
+                DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends -y $(needed program) || :
+            fi
+            for package in $(needed site); do unpack "$package" || :; done
+        } </dev/null >&2
+        missing=$(needed)
+    fi
+    [ -n "$missing" ] || return 0
+    needs | while read -r _ package file tests; do
+        [ -e "$file" ] || echo "test: skipped, for want of $package: $tests" >&2
+    done
+    if [ "${CI:-}" = true ]; then
+        echo "test: in CI nothing may be missing:$missing" >&2
+        exit 1
+    fi
+}
