@@ -29,6 +29,8 @@ class Claim(msgspec.Struct):
     """The host's pace as the frontier keeps it (politeness.pace)."""
     delay: float = 0.0
     """Seconds between starts in force for the host when the claim was made."""
+    vouchers: int = 0
+    """Domains in good standing that link to a discovered host; 0 for a seed's host."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):

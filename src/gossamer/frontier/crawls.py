@@ -1,0 +1,176 @@
+"""What is known of each crawl beside its URLs: its specification, its state, who runs it; and the words that steer it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+from collections.abc import Awaitable
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.errors import ConfigError, UsageError
+from gossamer.frontier import keys
+from gossamer.frontier.store import Store
+
+ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What must be the same when a crawl is resumed; the rest (limits, pace, outputs) may change."""
+
+    targets: list[str]
+    scope: str = "host"
+    include: list[str] = []
+    exclude: list[str] = []
+    depth: int = 50
+    user_agent: str = ""
+    seen: str = "default"
+    drop: list[str] = []
+    """Query parameters that make no difference, beyond the usual tracking ones."""
+
+
+class Record(msgspec.Struct):
+    """A crawl as the store knows it. Times in seconds since the epoch."""
+
+    name: str
+    spec: Spec
+    state: str
+    reason: str | None
+    started_at: float
+    ended_at: float | None
+    spent: float
+    """Seconds of work in earlier runs."""
+    door: dict[str, Any]
+    """pid and host of the process that runs it."""
+    outputs: list[str]
+    seeded: bool
+    """All seeds are in the frontier."""
+
+
+class Crawls:
+    """The crawls of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def names(self) -> list[str]:
+        """All crawls, sorted."""
+        found = await self._do(self.store.client.smembers(keys.CRAWLS))
+        return sorted(name.decode() for name in found)
+
+    async def get(self, name: str) -> Record | None:
+        """The record of a crawl, or None."""
+        raw = await self._do(self.store.client.hgetall(keys.record(name)))
+        if not raw:
+            return None
+        f = {k.decode(): v.decode() for k, v in raw.items()}
+        return Record(
+            name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
+            float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
+            json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
+        )  # fmt: skip
+
+    async def need(self, name: str) -> Record:
+        """The record of a crawl; UsageError naming those that exist."""
+        record = await self.get(name)
+        if record is None:
+            known = ", ".join(await self.names()) or "none yet"
+            raise UsageError(f"no crawl is named {name!r}; there are: {known}")
+        return record
+
+    async def begin(self, name: str, spec: Spec, outputs: list[str]) -> Record:
+        """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
+        if not keys.NAME.match(name):
+            raise UsageError(f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first")
+        record = await self.get(name)
+        if record is not None:
+            differ = [f for f in Spec.__struct_fields__ if getattr(record.spec, f) != getattr(spec, f)]
+            if differ:
+                raise ConfigError(_difference(name, record.spec, spec, differ))
+        fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
+        fields["door"] = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+        fields["run_at"] = repr(time.time())
+        if record is None:
+            fields |= {"spec": msgspec.json.encode(spec).decode(), "started_at": repr(time.time()), "spent": "0"}
+        await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
+        await self._do(self.store.client.sadd(keys.CRAWLS, name))
+        return await self.need(name)
+
+    async def seeded(self, name: str) -> None:
+        """Say that all seeds are in."""
+        await self._do(self.store.client.hset(keys.record(name), "seeded", "1"))
+
+    async def state(self, name: str) -> tuple[str, str]:
+        """State and reason, cheap enough to ask twice a second."""
+        state, reason = await self._do(self.store.client.hmget(keys.record(name), ["state", "reason"]))
+        return (state or b"cancelled").decode(), (reason or b"").decode()
+
+    async def set(self, name: str, state: str, reason: str = "") -> None:
+        """Change the state; an ended state also closes the books on the time spent."""
+        fields = {"state": state, "reason": reason}
+        if state in ENDED:
+            run_at, spent = await self._do(self.store.client.hmget(keys.record(name), ["run_at", "spent"]))
+            now = time.time()
+            if run_at:
+                fields["spent"] = repr(float(spent or 0) + max(0.0, now - float(run_at)))
+            fields |= {"ended_at": repr(now), "run_at": ""}
+        await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
+
+    async def anchor(self, name: str, source: str, target: str) -> None:
+        """A seed was redirected: its target's host is in scope, too."""
+        await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
+
+    async def anchors(self, name: str) -> list[tuple[str, str]]:
+        """All redirected seeds (from, to)."""
+        found = await self._do(self.store.client.smembers(keys.anchors(name)))
+        pairs = sorted(x.decode().split("\t", 1) for x in found)
+        return [(source, target) for source, target in pairs]
+
+    async def forget(self, name: str) -> None:
+        """Remove a crawl and all its keys (its hosts' shared state stays)."""
+        for bucket in range(self.store.buckets):
+            await self._sweep_keys(f"{keys.tag(bucket)}{name}:*")
+            await self._do(self.store.client.srem(f"{keys.tag(bucket)}c", name))
+        await self._do(self.store.client.delete(keys.record(name), keys.anchors(name)))
+        await self._do(self.store.client.srem(keys.CRAWLS, name))
+
+    async def drop_queue(self, name: str) -> int:
+        """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
+        dropped = 0
+        for bucket in range(self.store.buckets):
+            tag = f"{keys.tag(bucket)}{name}:"
+            for part in ("q:*", "t:*", "h:*", "r:*", "l", "lp"):
+                await self._sweep_keys(tag + part)
+            counts = await self._do(self.store.client.hmget(tag + "n", ["open", "infra"]))
+            left = int(counts[0] or 0) - int(counts[1] or 0)
+            pipe = self.store.client.pipeline()
+            pipe.hset(tag + "n", mapping={"open": 0, "infra": 0})
+            pipe.hincrby(tag + "n", "failed", left)
+            if left:
+                pipe.hincrby(tag + "n", "err:expired", left)
+            await self.store.guard(pipe.execute())
+            dropped += left
+        return dropped
+
+    async def _sweep_keys(self, pattern: str) -> None:
+        escaped = pattern.replace("[", "\\[")
+        cursor = 0
+        while True:
+            cursor, found = await self._do(self.store.client.scan(cursor, match=escaped, count=1000))
+            if found:
+                await self._do(self.store.client.unlink(*found))
+            if cursor == 0:
+                return
+            await asyncio.sleep(0)
+
+    async def _do(self, call: Any) -> Any:
+        return await self.store.guard(cast(Awaitable[Any], call))
+
+
+def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
+    lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
+    return f"crawl {name} cannot go on with other bounds ({lines}): give the same, or use --fresh or another --name"

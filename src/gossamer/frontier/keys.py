@@ -1,0 +1,67 @@
+"""Every key of the store: its type, who writes it, how long it lives. A test fails on a key that is not named here.
+
+A bucket is a shard of the frontier; its tag `{b:0a3}` puts all its keys into one cluster slot. A registered domain lies in one
+bucket. Host state is shared by all crawls; what belongs to one crawl carries the crawl's name after the tag.
+Scripts get the tag (and the crawl) and derive the rest, so the store must allow derived keys within a slot.
+
+| key | type | holds | written by | lives |
+| --- | --- | --- | --- | --- |
+| `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
+| `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of earlier runs, `door` (JSON: pid, host), `outputs`, `seeded` | crawls | until removed |
+| `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
+| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts, `wX` closed until ms | claim settle robots hold sweep | 48 h after the last claim |
+| `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
+| `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
+| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked | add claim settle | the crawl |
+| `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
+| `{b:N}CRAWL:t:HOST` | zset | `LEVEL TAB entry` -> due ms: retries | settle claim | while not empty |
+| `{b:N}CRAWL:p:HOST` | list | entries over the host's page budget, parked | add | the crawl |
+| `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
+| `{b:N}CRAWL:l` | zset | lease: token -> expiry ms | claim settle renew sweep | while claims are out |
+| `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are out |
+| `{b:N}CRAWL:g` | hash | generations of the seen-set: `n` how many, `sI` sets, `cI` URLs in it | add settle | the crawl |
+| `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
+| `{b:N}CRAWL:b:GEN:X` | string | seen, as blocks of a Bloom filter | add settle | the crawl |
+| `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
+| `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
+"""
+
+from __future__ import annotations
+
+import re
+
+VERSION = 1
+META = "gossamer"
+CRAWLS = "gossamer:crawls"
+
+
+def record(crawl: str) -> str:
+    """The key of a crawl's record."""
+    return f"gossamer:crawl:{crawl}"
+
+
+def anchors(crawl: str) -> str:
+    """The key of a crawl's redirected seeds."""
+    return f"gossamer:anchors:{crawl}"
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
+
+_CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+:\d+|x|n|f|w)"
+KNOWN = re.compile(
+    rf"(?:gossamer|gossamer:crawls|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+)
+
+
+def tag(bucket: int) -> str:
+    """The hash tag of a bucket: `{b:0a3}`."""
+    return f"{{b:{bucket:03x}}}"
+
+
+def known(key: str) -> bool:
+    """Whether a key found in the store is one of those named above."""
+    return KNOWN.match(key) is not None

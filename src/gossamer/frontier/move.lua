@@ -1,0 +1,15 @@
+-- Purpose: change the priority of queued URLs while the crawl runs.
+-- KEYS[1]: bucket tag.  ARGV: crawl, host, from level, to level, entry...
+-- Returns: how many were still queued there and moved.
+-- Promise: nothing is lost or doubled; what was claimed meanwhile stays as it is.  Cost: O(length of the level) an entry.
+local from, moved = C .. 'q:' .. ARGV[2] .. ':' .. ARGV[3], {}
+for j = 5, #ARGV do
+  if call('LREM', from, 1, ARGV[j]) == 1 then moved[#moved + 1] = ARGV[j] end
+end
+if #moved == 0 then return 0 end
+local hk = C .. 'h:' .. ARGV[2]
+call('HINCRBY', hk, 'q', -#moved)
+if call('EXISTS', from) == 0 then without_level(ARGV[2], ARGV[3]) end
+enqueue(ARGV[2], ARGV[4], moved)
+arm(ARGV[2])
+return #moved

@@ -1,0 +1,60 @@
+-- Purpose: the queues of a host, one list a level; shared by the verbs that fill or empty them; put after the prelude.
+-- Promise: `q` and `L` of the crawl's host hash always say what the lists hold.
+-- Levels are the priorities that hold URLs, highest first, as "5,0,-3".
+local function with_level(levels, level)
+  if not levels or levels == '' then return level end
+  local list, l = {}, tonumber(level)
+  for x in string.gmatch(levels, '[^,]+') do
+    local n = tonumber(x)
+    if n == l then return levels end
+    if l and l > n then list[#list + 1] = level; l = nil end
+    list[#list + 1] = x
+  end
+  list[#list + 1] = l and level
+  return table.concat(list, ',')
+end
+
+-- Put entries into a host's queue: at its end, or one by one at its front. Returns the URLs queued for the host.
+local function enqueue(host, level, entries, front)
+  local hk = C .. 'h:' .. host
+  if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
+    call('HSET', hk, 'L', with_level(call('HGET', hk, 'L'), level))
+  end
+  return call('HINCRBY', hk, 'q', #entries)
+end
+
+
+local function without_level(host, level)
+  local rest = {}
+  for x in string.gmatch(call('HGET', C .. 'h:' .. host, 'L') or '', '[^,]+') do
+    if x ~= level then rest[#rest + 1] = x end
+  end
+  rest = table.concat(rest, ',')
+  call('HSET', C .. 'h:' .. host, 'L', rest)
+  return rest
+end
+
+-- Retries whose time has come go behind the fresh URLs of their level.
+local function promote(host)
+  local key = C .. 't:' .. host
+  for _, member in ipairs(call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
+    local level, entry = string.match(member, '^([^\t]*)\t(.*)$')
+    call('ZREM', key, member)
+    enqueue(host, level, {entry})
+  end
+end
+
+-- Take up to n entries as {level, entry}: highest level first, every 8th of the host's turns from the lowest.
+local function pop(host, n, turn)
+  local hk, got = C .. 'h:' .. host, {}
+  local levels = call('HGET', hk, 'L')
+  while #got < n and levels and levels ~= '' do
+    local high, low = string.match(levels, '^[^,]+'), string.match(levels, '[^,]+$')
+    local level = (turn + #got) % 8 == 7 and low or high
+    local list = C .. 'q:' .. host .. ':' .. level
+    for _, entry in ipairs(call('LPOP', list, high == low and n - #got or 1) or {}) do got[#got + 1] = {level, entry} end
+    if call('EXISTS', list) == 0 then levels = without_level(host, level) end
+  end
+  if #got > 0 then call('HINCRBY', hk, 'q', -#got) end
+  return got
+end

@@ -1,0 +1,79 @@
+-- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host,
+--   F, F times (file, committed length, new length),
+--   D, D times (count, change),
+--   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
+--   then groups of links as in add.lua.
+--   actions: d done, r retry after `wait`, x dead letter, k refused by a gate, b back to the front of its queue.
+-- Returns: {'ok', new, known, parked}, or having done nothing {'stale', token...} or {'file', file, committed length}.
+-- Promise: all or nothing; a token settles once; a file's length moves only together with the claims of its rows.
+-- Cost: about 15 us a claim and its host, plus its links (links.lua).
+local at = 5
+local function take_list(width)
+  local n = tonumber(ARGV[at])
+  local first = at + 1
+  at = first + n * width
+  return first, at - 1
+end
+
+local f1, f2 = take_list(3)
+local d1, d2 = take_list(2)
+local s1, s2 = take_list(9)
+
+for j = f1, f2, 3 do
+  local have = call('HGET', C .. 'f', ARGV[j]) or '0'
+  if have ~= ARGV[j + 1] then return {'file', ARGV[j], have} end
+end
+
+local records, stale = {}, {'stale'}
+for j = s1, s2, 9 do
+  records[j] = call('HGET', C .. 'lp', ARGV[j])
+  if not records[j] then stale[#stale + 1] = ARGV[j] end
+end
+if #stale > 1 then return stale end
+
+for j = f1, f2, 3 do call('HSET', C .. 'f', ARGV[j], ARGV[j + 2]) end
+for j = d1, d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
+
+local touched, refused, backs = {}, {}, {}
+local function verdict(action, host, level, entry, j)
+  local wait, reason = tonumber(ARGV[j + 6]), ARGV[j + 7]
+  if action == 'r' then
+    local again = string.sub(entry, 1, 1) .. string.char(string.byte(entry, 2) + 1) .. string.sub(entry, 3)
+    call('ZADD', C .. 't:' .. host, now + wait, level .. '\t' .. again)
+    count('retried', 1)
+  elseif action == 'x' then
+    bury(reason, ARGV[j + 8], host, level, entry)
+  elseif action == 'b' then
+    backs[#backs + 1] = {host, level, entry}
+  else
+    if action == 'k' then refused[host] = true end
+    count('open', -1)
+  end
+end
+
+for j = s1, s2, 9 do
+  local host, level, kind, n0, n1, entry = parts(records[j])
+  local pace = ARGV[j + 4]
+  call('HDEL', C .. 'lp', ARGV[j])
+  call('ZREM', C .. 'l', ARGV[j])
+  verdict(ARGV[j + 1], host, level, entry, j)
+  if kind ~= 'landed' then release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5])) end
+  if pace ~= '' then call('HSET', T .. 'h:' .. host, 'c', pace, 'd', ARGV[j + 3]) end
+  touched[host] = true
+end
+
+for j = #backs, 1, -1 do -- the last first, so that the order stays
+  local host, level, entry = unpack(backs[j])
+  enqueue(host, level, {entry}, true)
+  if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
+end
+for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- next time a whole gate of URLs
+for host in pairs(touched) do arm(host) end
+
+if at > #ARGV then return {'ok', 0, 0, 0} end
+call('SADD', T .. 'c', ARGV[1])
+generations(ARGV[2], tonumber(ARGV[3]))
+local added = add(at, tonumber(ARGV[4]))
+return {'ok', added[1], added[2], added[3]}

@@ -1,0 +1,226 @@
+"""The verbs of the frontier, as a worker calls them: values in, one script, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from gossamer.frontier.keys import tag
+from gossamer.frontier.store import Store
+from gossamer.request import unpack
+from gossamer.visit import Claim
+
+CHUNK = 500
+"""URLs in one call of a script, so that it stays under a few milliseconds."""
+
+Group = tuple[int, str, int, str, str, str]
+"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or '')."""
+Adds = dict[Group, list[Any]]
+"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...`."""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """How this crawl claims and adds; all times in milliseconds."""
+
+    lane: str = "http"
+    lease: int = 30_000
+    delay: int = -1
+    """Fixed delay between starts at one host; -1: the host's own, learned from its answers."""
+    first_delay: int = 1000
+    """Of a host that has no pace yet."""
+    per_host: int = 1
+    obey_robots: bool = True
+    limit: int = -1
+    size_limit: int = -1
+    rate: float = 0.0
+    gate: int = 16
+    seen: str = "default"
+    sets: int = 4096
+    """Sets (Bloom: words) of the first generation, all buckets together."""
+    host_pages: int = 10_000
+    """Page cap of a discovered host; negative: that many for each at once, standing or not."""
+
+
+class Settle(msgspec.Struct):
+    """How one claim ends; `action` as in `settle.lua`, times in milliseconds."""
+
+    token: int
+    action: str
+    since: int = -1
+    delay: int = 0
+    pace: str = ""
+    host_wait: int = 0
+    wait: int = 0
+    reason: str = ""
+    detail: str = ""
+
+
+class Claimed(msgspec.Struct):
+    """What a claim brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits)."""
+
+    now: int
+    next_at: int
+    limit: str
+    claims: list[Claim]
+
+
+class Stale(Exception):  # noqa: N818 - an expected answer, caught by the committer
+    """These tokens are no longer ours; nothing was settled."""
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = tokens
+
+
+class Moved(Exception):  # noqa: N818
+    """The committed length of a file is not what we thought; nothing was settled."""
+
+    def __init__(self, file: str, length: int) -> None:
+        self.file, self.length = file, length
+
+
+class Frontier:
+    """One crawl's frontier in a store."""
+
+    def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
+        self.store = store
+        self.crawl = crawl
+        self.policy = policy or Policy()
+
+    def remainder(self, fingerprint: int) -> tuple[int, int]:
+        """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
+        if self.policy.seen == "exact":
+            return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
+        low = fingerprint & 0xFFFFFFFF
+        return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
+
+    def _adding(self) -> tuple[str, int, int]:
+        sets = max(1, self.policy.sets * (16 if self.policy.seen == "bloom" else 1) // self.store.buckets)
+        return self.policy.seen, sets, self.policy.host_pages
+
+    async def add(self, adds: Adds) -> tuple[int, int, int]:
+        """Add links; returns new, known, parked."""
+        total = [0, 0, 0]
+        for bucket, args in _chunks(adds):
+            got = await self.store.run("add", bucket, self.crawl, *self._adding(), *args)
+            total = [a + b for a, b in zip(total, got, strict=True)]
+        return total[0], total[1], total[2]
+
+    async def claim(self, bucket: int, k: int) -> Claimed:
+        """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
+        p = self.policy
+        got = await self.store.run(
+            "claim", bucket, self.crawl, p.lane, k, p.lease, p.delay, p.first_delay, p.per_host,
+            int(p.obey_robots), p.limit, p.size_limit, p.rate, p.gate,
+        )  # fmt: skip
+        claims = [_claim(bucket, *got[j : j + 9]) for j in range(3, len(got), 9)]
+        return Claimed(got[0], got[1], got[2].decode(), claims)
+
+    async def settle(
+        self,
+        bucket: int,
+        settles: Sequence[Settle],
+        counts: dict[str, int],
+        adds: Adds,
+        files: Iterable[tuple[str, int, int]] = (),
+    ) -> tuple[int, int, int]:
+        """End claims of one bucket with their counts, links and file lengths (path, committed, new): all or nothing.
+
+        Links of other buckets and those beyond one chunk go before it. Raises Stale or Moved, having settled nothing.
+        """
+        own: list[Any] = []
+        for other, args in _chunks(adds):
+            if other == bucket and not own:
+                own = args
+            else:
+                await self.store.run("add", other, self.crawl, *self._adding(), *args)
+        changes = [x for pair in counts.items() if pair[1] for x in pair]
+        ends: list[Any] = []
+        for s in settles:
+            ends += (s.token, s.action, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
+        lengths = [x for triple in files for x in triple]
+        got = await self.store.run(
+            "settle", bucket, self.crawl, *self._adding(), len(lengths) // 3, *lengths,
+            len(changes) // 2, *changes, len(settles), *ends, *own,
+        )  # fmt: skip
+        if got[0] == b"stale":
+            raise Stale([int(token) for token in got[1:]])
+        if got[0] == b"file":
+            raise Moved(got[1].decode(), int(got[2]))
+        return got[1], got[2], got[3]
+
+    async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
+        """Free the slots of requests that are over while their rows are not durable yet."""
+        flat = [x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait)]
+        return int(await self.store.run("landed", bucket, self.crawl, *flat))
+
+    async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
+        """Keep leases; returns the tokens that were lost meanwhile."""
+        lost = await self.store.run("renew", bucket, self.crawl, self.policy.lease, *tokens)
+        return [int(token) for token in lost]
+
+    async def sweep(self, bucket: int, limit: int = 1000, nobody_lives: bool = False) -> tuple[int, int, int, int]:
+        """Return claims whose lease ran out; (returned, open, added, infrastructure)."""
+        hold = self.policy.delay if self.policy.delay >= 0 else self.policy.first_delay
+        got = await self.store.run("sweep", bucket, self.crawl, limit, hold, int(nobody_lives))
+        return got[0], got[1], got[2], got[3]
+
+    async def robots(
+        self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
+    ) -> bool:
+        """Keep the outcome of a robots claim; False when the claim was no longer ours. Times in milliseconds."""
+        scheme = "s" if claim.request.url.startswith("https:") else "h"
+        return bool(
+            await self.store.run(
+                "robots", claim.bucket, self.crawl, claim.token, scheme, version, holds, crawl_delay,
+                settle.since, settle.delay, settle.pace, settle.host_wait, rules,
+            )
+        )  # fmt: skip
+
+    async def rules(self, bucket: int, host: str, scheme: str) -> bytes | None:
+        """The stored robots rules of an origin (scheme `h` or `s`)."""
+        found = await self.store.guard(self.store.client.get(f"{tag(bucket)}o:{scheme}:{host}"))
+        return found if isinstance(found, bytes) else None
+
+    async def lengths(self, bucket: int, files: Sequence[str]) -> list[int | None]:
+        """Committed length of each file in bytes, None where nothing was committed yet."""
+        found = await self.store.guard(self.store.client.hmget(f"{tag(bucket)}{self.crawl}:f", list(files)))
+        return [None if x is None else int(x) for x in found]
+
+
+def _claim(
+    bucket: int, token: int, host: bytes, level: bytes, kind: bytes, robots: Any, pace: bytes, delay: Any, vouchers: Any, entry: bytes
+) -> Claim:
+    name = host.decode()
+    sort = kind.decode()
+    if sort == "robots":
+        request = unpack(name, entry + b"\x93\xab/robots.txt\x00\xc0", int(level))
+    else:
+        request = unpack(name, entry, int(level))
+    return Claim(
+        token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
+        int(delay) / 1000, int(vouchers or 0),
+    )  # fmt: skip
+
+
+def _line(detail: str) -> str:
+    return " ".join(detail.split())[:500]
+
+
+def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
+    """Arguments of the add groups, by bucket, at most CHUNK URLs a call."""
+    out: list[tuple[int, list[Any]]] = []
+    room: dict[int, tuple[int, list[Any]]] = {}
+    for (bucket, host, level, lane, flags, voucher), flat in adds.items():
+        for first in range(0, len(flat), CHUNK * 3):
+            part = flat[first : first + CHUNK * 3]
+            n = len(part) // 3
+            used, args = room.get(bucket, (CHUNK, []))
+            if used + n > CHUNK:
+                used, args = 0, []
+                out.append((bucket, args))
+            args += (host, level, lane, flags, voucher, n)
+            args += part
+            room[bucket] = (used + n, args)
+    return out

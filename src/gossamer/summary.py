@@ -1,0 +1,43 @@
+"""The summary of a crawl: what `status` shows and `--json` prints (docs/records.md)."""
+
+from __future__ import annotations
+
+import msgspec
+
+STATES = ("running", "paused", "stopping", "cancelling", "finished", "limited", "stopped", "cancelled", "failed")
+
+
+class Summary(msgspec.Struct):
+    """`found == pages + redirected + failed + dead + pending + sum(skipped)` holds at any time."""
+
+    crawl: str
+    state: str
+    reason: str | None
+    started_at: str
+    elapsed: float
+    """Seconds the crawl was at work, earlier runs included."""
+    found: int
+    pages: int
+    """Visits that ended with an HTTP answer, whatever its status."""
+    redirected: int
+    items: int
+    succeeded: int
+    """Pages with status 2xx or 304."""
+    failed: int
+    """Errors for good that are no dead letters: dropped or cancelled ones."""
+    skipped: dict[str, int]
+    retried: int
+    dead: int
+    """Dead letters that wait for a decision."""
+    pending: int
+    bytes: int
+    """Of bodies as received."""
+    pages_per_second: float
+    hosts: int
+    errors: dict[str, int]
+    outputs: list[str]
+
+    def adds_up(self) -> bool:
+        """Whether every found URL is accounted for."""
+        ended = self.pages + self.redirected + self.failed + self.dead
+        return self.found == ended + self.pending + sum(self.skipped.values())
