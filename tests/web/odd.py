@@ -1,0 +1,224 @@
+"""The odd URLs of a host: what each feature of the plan adds, as data. `acts` serves them, `truth` judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from web.plan import Plan, page_of
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """One odd URL of a host. `act` names what the server does, `fate` what the crawler must do (see `Expected`)."""
+
+    path: str
+    act: str = "page"
+    fate: str = "once"
+    status: int | None = 200
+    arg: str = ""
+    """What the act needs: where a redirect leads, seconds, a charset."""
+    links: tuple[str, ...] = ()
+    """Paths or URLs that its page links to."""
+    rel: str = ""
+    linked: bool = True
+    """Carried by one of the first pages of the tree; else found through `via`."""
+    via: str = ""
+    errors: tuple[str, ...] = ()
+    most: int = 1
+    meta: str = ""
+    """Content of its meta robots."""
+    variants: tuple[str, ...] = ()
+    """Other ways to write its URL that lead to the same page; the tree links to them."""
+    title: str = "-"
+    """`-`: the usual one; empty: nobody can say."""
+
+
+def private(plan: Plan, host: int) -> list[Odd]:
+    """A section that robots.txt closes where its variant closes one (`truth` decides), with an open page inside."""
+    rows = [Odd(f"/private/page-{k}.html", links=("/private/deep.html",)) for k in range(4)]
+    return [
+        *rows,
+        Odd("/private/deep.html", linked=False, via="/private/page-0.html"),
+        Odd("/private/open/page.html"),
+        Odd("/print.html?mode=print"),
+    ]
+
+
+def sitemaps(plan: Plan, host: int) -> list[Odd]:
+    """Pages that only a sitemap names."""
+    return [Odd(f"/orphan/page-{k}.html", fate="orphan", linked=False) for k in range(6)]
+
+
+def tracking(plan: Plan, host: int) -> list[Odd]:
+    """A page with a query of its own that is linked in many writings; its neighbours must stay apart from it."""
+    variants = (
+        "/list.html?b=2&a=1", "/list.html?a=1&b=2&utm_source=x", "/list.html?gclid=9&a=1&b=2", "/list.html?a=1&b=2#x",
+    )  # fmt: skip
+    rows = [Odd("/list.html?a=1&b=2", variants=variants), Odd("/list.html?a=1&b=3"), Odd("/list.html?a=2&b=2")]
+    return [*rows, Odd("/list.html", variants=("/./list.html", "/guide/../list.html?fbclid=abc"))]
+
+
+def duplicates(plan: Plan, host: int) -> list[Odd]:
+    """The same body under several URLs: each is fetched."""
+    return [Odd(f"/copy/{name}.html", act="copy", title="One text, many places") for name in ("a", "b", "c")]
+
+
+def redirects(plan: Plan, host: int) -> list[Odd]:
+    """Chains, loops, ways out of the web, a cookie bounce."""
+    chain = [_hop(f"/r/chain-{k}", f"/r/chain-{k + 1}", linked=k == 0, via=f"/r/chain-{k - 1}") for k in range(5)]
+    chain.append(Odd("/r/chain-5", linked=False, via="/r/chain-4"))
+    long = [
+        _hop(f"/r/long-{k}", f"/r/long-{k + 1}", linked=k == 0, via=f"/r/long-{k - 1}", fate="may") for k in range(14)
+    ]
+    long.append(Odd("/r/long-14", fate="never", linked=False, via="/r/long-13"))
+    codes = [_hop(f"/r/code-{code}", f"/r/end-{code}", status=code) for code in (301, 303, 307, 308)]
+    ends = [Odd(f"/r/end-{code}", linked=False, via=f"/r/code-{code}") for code in (301, 303, 307, 308)]
+    loop = ("redirect-loop",)
+    return [
+        *chain, *long, *codes, *ends,
+        _hop("/r/known", "/"),
+        _hop("/r/relative", "../r/end-301"),
+        _hop("/r/to-private", "/private/page-1.html"),
+        _hop("/r/to-metadata", "http://169.254.169.254/latest/meta-data/"),
+        _hop("/r/to-closed-port", "http://127.0.0.1:1/"),
+        _hop("/r/to-file", "file:///etc/passwd"),
+        _hop("/r/other-host", plan.url((host + 1) % plan.hosts)),
+        _hop("/r/loop-a", "/r/loop-b", errors=loop),
+        _hop("/r/loop-b", "/r/loop-a", linked=False, via="/r/loop-a", errors=loop),
+        _hop("/r/self", "/r/self", fate="may", most=2, errors=loop),
+        Odd("/r/nowhere", act="status", status=302),
+        Odd("/r/bounce", act="bounce", fate="again", most=2),
+    ]  # fmt: skip
+
+
+def _hop(path: str, to: str, status: int = 302, fate: str = "once", **more: object) -> Odd:
+    return replace(Odd(path, act="redirect", status=status, fate=fate, arg=to), **more)  # type: ignore[arg-type]
+
+
+def nofollow(plan: Plan, host: int) -> list[Odd]:
+    """Links that are not to be followed, by rel, by meta robots and by header."""
+    return [
+        Odd("/nf/rel-0.html", fate="never", rel="nofollow"),
+        Odd("/nf/rel-1.html", fate="never", rel="external  NoFollow ugc"),
+        Odd("/nf/meta.html", meta="NOINDEX, nofollow", links=("/nf/behind-meta.html",)),
+        Odd("/nf/behind-meta.html", fate="never", linked=False, via="/nf/meta.html"),
+        Odd("/nf/none.html", meta="none", links=("/nf/behind-none.html",)),
+        Odd("/nf/behind-none.html", fate="never", linked=False, via="/nf/none.html"),
+        Odd("/nf/noindex.html", meta="noindex", links=("/nf/behind-noindex.html",)),
+        Odd("/nf/behind-noindex.html", linked=False, via="/nf/noindex.html"),
+        Odd("/nf/header.html", act="x-robots", links=("/nf/behind-header.html",)),
+        Odd("/nf/behind-header.html", fate="may", linked=False, via="/nf/header.html"),
+    ]
+
+
+def statuses(plan: Plan, host: int) -> list[Odd]:
+    """Answers that are final the first time, and one that never gets better."""
+    final = [
+        Odd(f"/s/{code}.html", act="status", status=code, errors=("http-4xx",)) for code in (401, 403, 404, 410, 451)
+    ]
+    final.append(Odd("/s/204.html", act="status", status=204))
+    return [*final, Odd("/s/500.html", act="status", fate="failing", status=500, errors=("http-5xx",), most=99)]
+
+
+def flaky(plan: Plan, host: int) -> list[Odd]:
+    """Bad the first time (twice for one of them), then fine."""
+    rows = ("500", "502", "503", "429", "reset")
+    once = [Odd(f"/f/{what}-once.html", act="flaky", fate="again", arg=f"{what} 1", most=2) for what in rows]
+    return [*once, Odd("/f/500-twice.html", act="flaky", fate="again", arg="500 2", most=3)]
+
+
+def slow(plan: Plan, host: int) -> list[Odd]:
+    return [Odd("/slow/a.html", act="slow"), Odd("/slow/b.html", act="slow-body")]
+
+
+def types(plan: Plan, host: int) -> list[Odd]:
+    """Bodies that are no HTML: at most one request each."""
+    kinds = (
+        ("report.pdf", "application/pdf"), ("photo.png", "image/png"), ("data.zip", "application/zip"),
+        ("app.json", "application/json"), ("style.css", "text/css"), ("clip.mp4", "video/mp4"), ("notes.txt", "text/plain"),
+    )  # fmt: skip
+    return [Odd(f"/t/{name}", act="type", fate="may", arg=kind, title="") for name, kind in kinds]
+
+
+def encodings(plan: Plan, host: int) -> list[Odd]:
+    """Pages whose bytes and declarations differ; the title is what a browser shows, or empty where browsers guess."""
+    rows = (
+        ("latin1-header", "header iso-8859-1 cp1252", "Größe café"), ("sjis-meta", "meta shift_jis shift_jis", "日本語のページ"),
+        ("euc-header", "header euc-jp euc-jp", "日本語のページ"), ("win1251-meta", "meta windows-1251 cp1251", "Привет, мир"),
+        ("bom-wins", "header windows-1252 utf-8-sig", "Größe 日本"), ("utf16-bom", "header utf-8 utf-16", "Größe 日本"),
+        ("koi8-meta", "meta koi8-r koi8-r", "Привет"), ("header-beats-meta", "both utf-8 utf-8", "Größe 日本"),
+        ("lying-latin1", "header iso-8859-1 utf-8", "Größe".encode().decode("cp1252")),
+        ("gb-meta", "meta gb2312 gb18030", "中文网页"), ("none", "none - utf-8", ""), ("unknown", "header x-nonsense utf-8", ""),
+    )  # fmt: skip
+    return [Odd(f"/e/{name}.html", act="encoding", arg=arg, title=shown) for name, arg, shown in rows]
+
+
+def keepalive(plan: Plan, host: int) -> list[Odd]:
+    """A kept connection is closed when its next request arrives: the request has to be sent again on a new one."""
+    return [Odd(f"/ka/{k}.html", act="close-kept", fate="again", most=2) for k in range(3)]
+
+
+def lies(plan: Plan, host: int) -> list[Odd]:
+    """Bodies that are not what the headers say."""
+    broken = ("reset", "parse", "timeout", "too-large")
+    bad = ("truncated", "bad-chunk", "chunk-cut", "bad-status")
+    rows = [Odd(f"/l/{act}.html", act=act, fate="failing", errors=broken, most=99, title="") for act in bad]
+    soft = ("short-length", "not-gzip", "not-brotli", "gzip-cut", "twice-length", "bad-header", "header-bomb")
+    rows += [Odd(f"/l/{act}.html", act=act, fate="may", most=99, title="", errors=broken) for act in soft]
+    return [*rows, Odd("/l/chunked.html", act="chunked"), Odd("/l/until-close.html", act="until-close")]
+
+
+def hang(plan: Plan, host: int) -> list[Odd]:
+    """Answers that never end by themselves (the server lets go after ten minutes)."""
+    acts = ("hang", "hang-head", "hang-body", "drip", "drip-head")
+    return [Odd(f"/h/{act}.html", act=act, fate="failing", errors=("timeout",), most=99, title="") for act in acts]
+
+
+def endless(plan: Plan, host: int) -> list[Odd]:
+    """Bodies without end, and one that announces 10 GB."""
+    too = ("too-large", "timeout")
+    acts = ("endless", "endless-chunks", "tiny-chunks", "huge-length")
+    return [Odd(f"/endless/{act}.html", act=act, fate="failing", errors=too, most=99, title="") for act in acts]
+
+
+def bombs(plan: Plan, host: int) -> list[Odd]:
+    """Small bodies that decode to 64 MiB or more, and deep HTML."""
+    kinds = ("gzip", "gzip2", "br", "zstd", "deflate")
+    wrong = ("too-large", "parse", "reset")
+    rows = [Odd(f"/bomb/{k}.html", act="bomb", arg=k, fate="failing", errors=wrong, most=99, title="") for k in kinds]
+    return [
+        *rows,
+        Odd("/bomb/deep.html", act="deep", fate="may"),
+        Odd("/bomb/links.html", act="many-links", fate="may"),
+    ]
+
+
+GROUPS: dict[str, Callable[[Plan, int], list[Odd]]] = {
+    "private": private, "sitemaps": sitemaps, "tracking": tracking, "duplicates": duplicates, "redirects": redirects,
+    "nofollow": nofollow, "status": statuses, "flaky": flaky, "slow": slow, "types": types, "encodings": encodings,
+    "keepalive": keepalive, "lies": lies, "hang": hang, "endless": endless, "bombs": bombs,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def odds(plan: Plan, host: int) -> tuple[Odd, ...]:
+    """All odd URLs of a plain host."""
+    return tuple(one for name in plan.features if name in GROUPS for one in GROUPS[name](plan, host))
+
+
+def kind(plan: Plan, host: int, path: str) -> str:
+    """The feature that an odd path belongs to."""
+    return next((n for n in plan.features if n in GROUPS for one in GROUPS[n](plan, host) if one.path == path), "page")
+
+
+def writings(plan: Plan, host: int, one: Odd) -> list[tuple[str, str]]:
+    """How the tree links to an odd URL: (rel, URL) of each of its writings."""
+    return [(one.rel, plan.url(host, where)) for where in (one.path, *one.variants)]
+
+
+@lru_cache(maxsize=512)
+def table(plan: Plan, host: int) -> dict[str, Odd]:
+    """The odd URLs of a host by path with sorted query."""
+    return {page_of("http://x" + one.path)[8:]: one for one in odds(plan, host)}
