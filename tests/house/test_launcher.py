@@ -1,0 +1,211 @@
+"""`./gossamer` in a checkout: makes its environment on the barest Python, once, whatever happens in between.
+
+The real launcher installs a tiny project here whose build backend lies in its own tree, so most tests need no network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from house.tree import ROOT
+
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+
+BACKEND = '''
+"""Builds an editable wheel of the module `tiny`, by hand; as slow as the file `slow` says."""
+import pathlib, time, zipfile
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    here = pathlib.Path.cwd()
+    with (here / "builds").open("a") as log:
+        log.write("x")
+    if (here / "slow").exists():
+        time.sleep(float((here / "slow").read_text()))
+    if (here / "broken").exists():
+        raise SystemExit("the build is broken")
+    info, name = "gossamer-0.dist-info", "gossamer-0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(wheel_directory) / name, "w") as wheel:
+        wheel.writestr("gossamer.pth", str(here))
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: gossamer\\nVersion: 0\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\\ngossamer = tiny:main\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return name
+'''
+
+TINY = """
+import os, sys
+def main():
+    print(os.getcwd(), *sys.argv[1:], sep="|")
+    return 7
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with a space in its path: the real launcher, a tiny project."""
+    root = tmp_path / "my checkout"
+    shutil.copytree(ROOT / "deploy", root / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "gossamer", root)
+    for name, text in (("pyproject.toml", PROJECT), ("backend.py", BACKEND), ("tiny.py", TINY)):
+        (root / name).write_text(text)
+    return root
+
+
+def system_python() -> str:
+    """The folder of the system's own Python, the one a newcomer on Debian has; else of the Python that runs the tests."""
+    system = Path("/usr/bin/python3")
+    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    fits = system.exists() and subprocess.run([system, "-c", check], check=False).returncode == 0
+    return str(system.parent if fits else Path(sys.executable).resolve().parent)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The machine's environment, its own Python first, nothing of this test run's environment in it."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
+    }
+    return {**kept, "PATH": f"{system_python()}:{os.environ['PATH']}", **more}
+
+
+def launch(checkout: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs the launcher from another folder."""
+    command = [str(checkout / "gossamer"), *words]
+    return subprocess.run(
+        command, cwd=checkout.parent, env=environment(**more), capture_output=True, text=True, check=False
+    )
+
+
+def builds(checkout: Path) -> int:
+    """How often something was installed."""
+    return len((checkout / "builds").read_text()) if (checkout / "builds").exists() else 0
+
+
+def test_first_call_installs_and_later_calls_go_straight_on(checkout: Path, tmp_path: Path) -> None:
+    first = launch(checkout, "crawl", "a b", "*")
+    assert (first.stdout, first.returncode) == (f"{tmp_path}|crawl|a b|*\n", 7)
+    assert [line.split(":")[0] for line in first.stderr.splitlines()] == ["gossamer", "gossamer"]
+    (tmp_path / "link").symlink_to(checkout / "gossamer")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"  # no python3 that works: the second call needs none
+    again = subprocess.run(
+        [tmp_path / "link", "x"], cwd="/", env={"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert (again.stdout, again.stderr, again.returncode) == ("/|x\n", "", 7)
+    assert builds(checkout) == 1
+
+
+def test_a_changed_project_is_installed_again(checkout: Path) -> None:
+    launch(checkout)
+    (checkout / "pyproject.toml").write_text(PROJECT + "# changed\n")
+    assert "changed" in launch(checkout).stderr
+    assert launch(checkout).stderr == ""
+    assert builds(checkout) == 2
+
+
+def test_a_moved_checkout_is_installed_again(checkout: Path) -> None:
+    launch(checkout)
+    moved = checkout.rename(checkout.with_name("moved"))
+    assert launch(moved).returncode == 7
+    assert launch(moved).stderr == ""
+
+
+def test_many_first_calls_at_once_install_once(checkout: Path) -> None:
+    (checkout / "slow").write_text("0.5")
+    calls = [
+        subprocess.Popen(
+            [checkout / "gossamer"], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(4)
+    ]
+    assert [call.wait() for call in calls] == [7] * 4
+    assert builds(checkout) == 1
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_a_killed_install_is_made_good_by_the_next_call(checkout: Path, whole_group: bool) -> None:
+    (checkout / "slow").write_text("1")
+    call = subprocess.Popen(
+        [checkout / "gossamer"], env=environment(), stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while not builds(checkout):
+        time.sleep(0.01)
+        assert call.poll() is None
+    # either all die, or pip lives on and still holds the lock
+    (os.killpg if whole_group else os.kill)(call.pid, signal.SIGKILL)
+    call.wait()
+    (checkout / "slow").unlink()
+    assert launch(checkout).returncode == 7
+    assert launch(checkout).stderr == ""
+
+
+def test_a_failed_install_says_why_and_the_next_call_tries_again(checkout: Path) -> None:
+    (checkout / "broken").touch()
+    failed = launch(checkout)
+    assert failed.returncode == 9
+    assert failed.stdout == ""
+    assert "install.log" in failed.stderr.splitlines()[-1]
+    (checkout / "broken").unlink()
+    assert launch(checkout).returncode == 7
+
+
+def test_a_broken_environment_is_made_anew(checkout: Path) -> None:
+    launch(checkout)
+    (checkout / ".venv" / "bin" / "python").unlink()
+    (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
+    assert launch(checkout).returncode == 7
+
+
+def test_an_old_python_is_refused_in_one_line(checkout: Path, tmp_path: Path) -> None:
+    bin_ = tmp_path / "old"
+    bin_.mkdir()
+    for tool in ("readlink", "cat", "cmp"):
+        (bin_ / tool).symlink_to(shutil.which(tool) or tool)
+    (bin_ / "python3").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2 && exit 0\nexit 1\n')
+    (bin_ / "python3").chmod(0o755)
+    done = launch(checkout, PATH=str(bin_))
+    assert done.returncode == 4
+    assert "3.11" in done.stderr
+    assert "Python 3.9.2" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+HIDE = textwrap.dedent("""
+    set -e
+    mkdir -p "$1/nothing"
+    for folder in "$(/usr/bin/python3 -c 'import ensurepip; print(ensurepip.__path__[0])')" \\
+        /usr/share/python-wheels /usr/lib/python3/dist-packages /usr/local/lib/python3*/dist-packages; do
+        [ ! -d "$folder" ] || mount --bind "$1/nothing" "$folder"
+    done
+    if /usr/bin/python3 -c 'import pip' 2>/dev/null || /usr/bin/python3 -m ensurepip --version 2>/dev/null; then exit 99; fi
+    exec "$2/gossamer" bare
+""")
+
+
+def can_hide() -> bool:
+    """Whether this is Debian and we may hide parts of it from one process."""
+    tools = all(shutil.which(tool) for tool in ("apt-get", "unshare", "mount"))
+    return tools and subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_hide(), reason="needs root on Debian: pip and ensurepip are hidden in a mount namespace")
+def test_a_python_without_pip_and_ensurepip_is_enough(checkout: Path, tmp_path: Path) -> None:
+    command = ["unshare", "--mount", "sh", "-c", HIDE, "hide", str(tmp_path), str(checkout)]
+    done = subprocess.run(command, cwd="/", env=environment(), capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("/|bare\n", 7), done.stderr

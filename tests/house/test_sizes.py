@@ -1,0 +1,153 @@
+"""Sizes, names and forbidden things: the rules of docs/architecture.md that a file alone can break."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+
+from house.tree import ROOT, SRC, Source, kept_files, package, parse, sources
+
+FILE, FUNCTION, CLASS = 300, 40, 12
+
+# What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
+LARGER: dict[str, tuple[int, str]] = {}
+
+NO_SUBJECT = {"util", "utils", "helper", "helpers", "manager", "base", "common", "misc", "core", "handler", "handlers"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml"}
+
+
+def sizes(source: Source) -> list[tuple[str, int, int]]:
+    """(name, size, usual bound) of the file and of each function and class in it."""
+    found = [(source.path, len(source.text.splitlines()), FILE)]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append((f"{source.path}::{node.name}", (node.end_lineno or 0) - node.lineno + 1, FUNCTION))
+        elif isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) for part in node.body)
+            found.append((f"{source.path}::{node.name}", methods, CLASS))
+    return found
+
+
+def too_large(source: Source) -> list[str]:
+    """The parts of a file that pass their bound."""
+    return [f"{name}: {n} > {usual}" for name, n, usual in sizes(source) if n > LARGER.get(name, (usual, ""))[0]]
+
+
+def test_small_files_functions_and_classes() -> None:
+    assert [found for source in sources() for found in too_large(source)] == []
+
+
+def test_size_rule_sees_what_is_too_large() -> None:
+    long = "def f():\n" + "    x = 1\n" * 40
+    wide = "class C:\n" + "".join(f"    def m{n}(self): ...\n" for n in range(13))
+    assert too_large(parse("src/gossamer/a.py", long)) == ["src/gossamer/a.py::f: 41 > 40"]
+    assert too_large(parse("src/gossamer/a.py", wide)) == ["src/gossamer/a.py::C: 13 > 12"]
+    assert too_large(parse("src/gossamer/a.py", "x = 1\n" * 301)) == ["src/gossamer/a.py: 301 > 300"]
+
+
+def test_every_exception_is_still_needed() -> None:
+    actual = {name: (n, usual) for source in sources() for name, n, usual in sizes(source)}
+    for name, (bound, reason) in LARGER.items():
+        n, usual = actual.get(name, (0, 0))
+        assert usual < n <= bound, f"{name} needs no exception any more"
+        assert reason
+
+
+def test_no_room_without_a_subject() -> None:
+    names = {part for source in sources() for part in source.path.removesuffix(".py").split("/")}
+    assert not names & NO_SUBJECT
+
+
+def dangers(source: Source) -> list[str]:
+    """Calls and imports that turn data into code."""
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            found.append(f"{source.path}:{node.lineno} {node.func.id}()")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            roots = {
+                (alias.name if isinstance(node, ast.Import) else node.module or "").split(".")[0]
+                for alias in node.names
+            }
+            found += [f"{source.path}:{node.lineno} {name}" for name in sorted(roots & FORBIDDEN_IMPORTS)]
+    return found
+
+
+def test_data_never_becomes_code() -> None:
+    assert [found for source in package() for found in dangers(source)] == []
+
+
+def test_danger_rule_sees_dangers() -> None:
+    text = "import pickle\nfrom yaml import load\neval('1')\nmodel.eval()\n"
+    assert len(dangers(parse("src/gossamer/a.py", text))) == 3
+
+
+def acts(source: Source) -> list[str]:
+    """Statements at a module's top level that do something when it is imported."""
+    body = [
+        node for node in source.tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    doing = (ast.Expr, ast.While, ast.With, ast.AsyncFor, ast.Delete, ast.Raise, ast.Assert)
+    # a command tree is put together by calls (`app.add_typer(...)`): in the command line's room they are definitions
+    return [
+        f"{source.path}:{node.lineno}"
+        for node in body
+        if isinstance(node, doing) and not (isinstance(node, ast.Expr) and "/cli/" in source.path)
+    ]
+
+
+def test_importing_does_nothing_but_define() -> None:
+    assert [found for source in package() for found in acts(source)] == []
+
+
+def test_every_file_says_what_it_is_for() -> None:
+    assert [source.path for source in package() if not ast.get_docstring(source.tree)] == []
+
+
+def test_import_rule_sees_acts() -> None:
+    assert acts(parse("src/gossamer/a.py", '"""Doc."""\nimport x\nx.start()\n'))
+    assert not acts(parse("src/gossamer/a.py", '"""Doc."""\nimport x\nA = x.make()\n'))
+
+
+# Put in front of the verbs that need them; they have no KEYS of their own.
+LUA_SHARED = {"prelude", "seen", "queue", "links"}
+LUA_WORDS = ("purpose:", "keys", "argv", "returns:", "promise:", "cost:")
+LUA_BOUNDS = {"settle": 120}
+
+
+def lua_faults(name: str, text: str) -> list[str]:
+    """What a script lacks: small size, and a header that says what its callers may rely on."""
+    lines = text.splitlines()
+    bound = LUA_BOUNDS.get(name, 80)
+    faults = [f"{name}.lua: {len(lines)} > {bound} lines"] if len(lines) > bound else []
+    header = " ".join(itertools.takewhile(lambda line: line.startswith("--"), lines)).lower()
+    wanted = ("--",) if name in LUA_SHARED else LUA_WORDS
+    return faults + [f"{name}.lua: no {word!r} in its header" for word in wanted if word not in header]
+
+
+def test_each_verb_is_one_small_lua_file_that_says_what_it_promises() -> None:
+    scripts = sorted((SRC / "frontier").glob("*.lua"))
+    assert [fault for script in scripts for fault in lua_faults(script.stem, script.read_text())] == []
+
+
+def test_lua_rule_sees_faults() -> None:
+    header = "-- Purpose: x\n-- KEYS[1]: x  ARGV: x\n-- Returns: x\n-- Promise: x  Cost: x\n"
+    assert lua_faults("claim", header + "return 1\n") == []
+    assert lua_faults("claim", header.replace("Promise", "")) == ["claim.lua: no 'promise:' in its header"]
+    assert lua_faults("claim", header + "x = 1\n" * 77) == ["claim.lua: 81 > 80 lines"]
+    assert lua_faults("settle", header + "x = 1\n" * 77) == []
+    assert lua_faults("seen", "x = 1\n") == ["seen.lua: no '--' in its header"]
+
+
+MACHINE = re.compile(rb"(^|[^A-Za-z0-9_.])/(work|farm|root)/", re.MULTILINE)  # folders of the machines we write on
+
+
+def test_no_kept_file_names_a_place_of_the_machine_it_was_written_on() -> None:
+    assert [name for name in kept_files() if MACHINE.search((ROOT / name).read_bytes())] == []
+
+
+def test_no_kept_lock_file_names_an_address() -> None:
+    locks = [name for name in kept_files() if re.search(r"lock\.json$|lock\.yaml$|\.lock$", name)]
+    assert [name for name in locks if b"://" in (ROOT / name).read_bytes()] == []

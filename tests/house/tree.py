@@ -1,0 +1,73 @@
+"""What the house-rule tests look at: the files of the checkout, parsed once."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "gossamer"
+PYTHON_ROOMS = ("src", "tests", "deploy", "benchmarks", "examples")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file: its path within the checkout, its dotted name when it is part of the package, its tree."""
+
+    path: str
+    module: str | None
+    text: str
+    tree: ast.Module
+
+
+def parse(path: str, text: str) -> Source:
+    """A Source from text; the tests of the rules themselves make theirs this way."""
+    module = None
+    if path.startswith("src/"):
+        words = path.removeprefix("src/").removesuffix(".py").split("/")
+        module = ".".join(words[:-1] if words[-1] == "__init__" else words)
+    return Source(path, module, text, ast.parse(text))
+
+
+@lru_cache(maxsize=1)
+def sources() -> tuple[Source, ...]:
+    """Every Python file of ours."""
+    files = (file for room in PYTHON_ROOMS for file in sorted((ROOT / room).rglob("*.py")))
+    return tuple(parse(str(file.relative_to(ROOT)), file.read_text()) for file in files)
+
+
+def package() -> tuple[Source, ...]:
+    """The files of the package itself."""
+    return tuple(source for source in sources() if source.module)
+
+
+@lru_cache(maxsize=1)
+def kept_files() -> tuple[str, ...]:
+    """Files that git keeps, or would keep: tracked and new ones that are not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+    )
+    return tuple(name for name in listed.stdout.decode().splitlines() if (ROOT / name).is_file())
+
+
+def imported(source: Source) -> list[tuple[str, int]]:
+    """(dotted name, line) of all that a file imports, wherever in it; `from a import b` counts as `a.b`."""
+    names: list[tuple[str, int]] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            names += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [(f"{origin(source, node)}.{alias.name}", node.lineno) for alias in node.names]
+    return names
+
+
+def origin(source: Source, node: ast.ImportFrom) -> str:
+    """The absolute module that a `from` line names."""
+    if not node.level:
+        return node.module or ""
+    parents = (source.module or "").split(".")
+    drop = node.level - (1 if source.path.endswith("__init__.py") else 0)
+    return ".".join(parents[: len(parents) - drop] + ([node.module] if node.module else []))
