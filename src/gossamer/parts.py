@@ -29,20 +29,33 @@ class FileSink(Protocol):
     """
 
     def target(self) -> str:
-        """Absolute path of the file that `append` will write next: the name under which its length is committed."""
+        """Absolute path of the output: the name under which the store keeps its committed length."""
+
+    def prepare(self) -> int:
+        """Make the file ready for a new crawl; its first committed length, to be stored before the first `append`.
+
+        Called when the store knows no length for `target()`. Raises UsageError, SinkError, DiskFull.
+        """
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cut the file to `committed` bytes, append the rows, fdatasync; the new length in bytes.
 
-        Raises SinkError when the file is shorter than `committed` or was replaced, DiskFull when it cannot grow.
+        Raises SinkError when the file is shorter than `committed` or somebody else changed it, DiskFull when it
+        cannot grow. Without rows it only cuts: do so once when a crawl resumes.
         """
 
-    def close(self) -> None:
-        """Finish the output (closes the last Parquet part); called once per process under the lock."""
+    def close(self, committed: int) -> None:
+        """End the output at `committed` bytes (closes the last Parquet part); once a process, under the lock."""
 
 
 class TableSink(Protocol):
     """A database that upserts rows by (kind, key): writing a row twice is the same as writing it once."""
+
+    def target(self) -> str:
+        """The output's name; the store keeps under it that it was prepared."""
+
+    def prepare(self) -> int:
+        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Make the rows durable in one transaction."""

@@ -1,0 +1,76 @@
+"""Secrets never reach an output: the function that masks text, and the type that keeps a secret from being printed."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+
+_USERINFO = re.compile(r"(?i)(?<!http)(?<!https)://[^\s\"'<>]*@|://[^/?#\s\"'<>]*@")
+_NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
+    r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
+    r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
+    r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?"
+)
+_VALUE = r"(?:(?!%26)[^&#\s\"'<>])+"
+_PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
+_HEADER = re.compile(
+    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])[^\r\n]+"
+)
+_QUOTED = re.compile(
+    rf"(?i)([\"'](?:{_NAME}|(?:set-)?cookie2?)[\"']\s*[:,]\s*b?)(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?)"
+)
+_SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
+
+
+def mask(text: str) -> str:
+    """The text with its secrets replaced by `***`: credentials in URLs, values of query parameters that are named like
+    a secret (key, token, signature, password, session ...), values of Authorization and Cookie headers. Idempotent.
+
+    >>> mask("http://joe:pw@example.com/?page=2&api_key=abc#top")
+    'http://***:***@example.com/?page=2&api_key=***#top'
+    >>> mask("Authorization: Bearer abc")
+    'Authorization: ***'
+    """
+    address = text[:4] == "http" and " " not in text and "\n" not in text
+    if address and "@" not in text and "=" not in text and "%3" not in text:
+        return text
+    if "@" in text:
+        text = _USERINFO.sub("://***:***@", text)
+    if "=" in text or "%3" in text:
+        text = _PARAMETER.sub(rf"\1{MASK}", text)
+    if not address:
+        text = _QUOTED.sub(rf"\1'{MASK}'", _HEADER.sub(rf"\1\2{MASK}", text))
+        text = _SCHEME.sub(rf"\1 {MASK}", text)
+    return text
+
+
+class Secret:
+    """A secret value that prints as `***` everywhere; only `reveal()` gives it away. It is no `str` on purpose:
+    what joins or encodes it by mistake fails instead of leaking.
+
+    >>> key = Secret("abc")
+    >>> f"{key}", repr(key), key.reveal()
+    ('***', '***', 'abc')
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The secret itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)

@@ -1,0 +1,80 @@
+"""The attempts log: one JSON line for each request made, shared by all processes of a crawl.
+
+It is written before the claims are settled, so after a kill a request may stand there twice: at least once.
+It survives a kill of any process; after a power cut the last lines may be gone (it is not synced to the disk).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.errors import DiskFull, SinkError
+from gossamer.visit import Attempt
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_STEP = 64 * 1024
+
+
+class AttemptsLog:
+    """Appends attempts to `path`, whole lines only. One file may be open in several processes."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._fd = -1
+        self._lines = msgspec.json.Encoder().encode_lines
+
+    def write(self, attempts: Sequence[Attempt]) -> None:
+        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file; SinkError."""
+        if not attempts:
+            return
+        data = self._lines(attempts)
+        try:
+            if self._fd < 0:
+                self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            try:
+                self._append(self._fd, data)
+            finally:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise DiskFull(f"no space left for {self.path}: free some, then run the same command again") from error
+            raise SinkError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _append(self, fd: int, data: bytes) -> None:
+        size = _whole(fd, os.fstat(fd).st_size)
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(fd, rest) :]
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+
+
+def _whole(fd: int, size: int) -> int:
+    """Cut the broken last line that a killed process may have left; the length that stays."""
+    if not size or os.pread(fd, 1, size - 1) == b"\n":
+        return size
+    start = size
+    while start:
+        step = min(_STEP, start)
+        start -= step
+        newline = os.pread(fd, step, start).rfind(b"\n")
+        if newline >= 0:
+            start += newline + 1
+            break
+    os.ftruncate(fd, start)
+    return start

@@ -1,0 +1,126 @@
+"""Columns of a kind: names and types known before the first row, so that a header is fixed from the start."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.item import Item
+from gossamer.sinks.jsonl import text
+from gossamer.visit import Row
+
+EXTRA = "_extra"
+"""The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON object."""
+
+
+class Column(NamedTuple):
+    """One column. `type` is one of: str int float bool decimal time strings json."""
+
+    name: str
+    type: str = "str"
+
+
+Columns = Mapping[str, Sequence[Column]]
+"""Columns by kind. A kind that is not in it holds untyped dicts: all their own fields go to `_extra`."""
+
+OURS = (Column("_url"), Column("_site"), Column("_kind"), Column("_key"), Column("_seen_at", "time"))
+"""What each item row has besides its own fields."""
+
+_PAGE: tuple[Column, ...] = (
+    Column("url"),
+    Column("requested_url"),
+    Column("status", "int"),
+    Column("title"),
+    Column("content_type"),
+    Column("language"),
+    Column("depth", "int"),
+    Column("referrer"),
+    Column("fetched_at", "time"),
+    Column("elapsed", "float"),
+    Column("bytes", "int"),
+    Column("collector"),
+    Column("links", "int"),
+    Column("text_hash"),
+    Column("canonical"),
+    Column("redirects", "strings"),
+    Column("error"),
+)
+_TYPES: dict[Any, str] = {int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time"}
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+def page_columns(text: bool = False, links: bool = False) -> tuple[Column, ...]:
+    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`."""
+    columns = _PAGE
+    if text:
+        columns += (Column("text"),)
+    if links:
+        columns += (Column("out_links", "strings"),)
+    return columns
+
+
+def item_columns(items: Iterable[type[Item]]) -> dict[str, tuple[Column, ...]]:
+    """Columns by kind from the fields of item classes; classes of one kind share the union of their fields."""
+    kinds: dict[str, dict[str, str]] = {}
+    for item in items:
+        try:
+            hints = typing.get_type_hints(item)
+        except Exception:  # noqa: BLE001  annotations are a user's code: what cannot be read is taken as JSON
+            hints = {}
+        fields = kinds.setdefault(item.__name__.lower(), {})
+        for name in item.__struct_fields__:
+            found = column_type(hints.get(name))
+            fields[name] = found if fields.get(name, found) == found else "json"
+    return {name: (*(Column(*field) for field in fields.items()), *OURS) for name, fields in kinds.items()}
+
+
+def column_type(annotation: Any) -> str:
+    """The column type of a field's annotation.
+
+    >>> column_type(int | None), column_type(list[str]), column_type(dict[str, int])
+    ('int', 'strings', 'json')
+    """
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return column_type(inner[0])
+    if origin in (typing.Union, types.UnionType):
+        found = {column_type(part) for part in inner if part not in (type(None), msgspec.UnsetType)}
+        return "float" if found == {"int", "float"} else found.pop() if len(found) == 1 else "json"
+    if origin is typing.Literal:
+        return "str" if all(isinstance(value, str) for value in inner) else "json"
+    if origin in (list, tuple, set, frozenset) and set(inner) - {Ellipsis} == {str}:
+        return "strings"
+    if isinstance(annotation, type) and issubclass(annotation, str | Enum):
+        return "str" if issubclass(annotation, str) else "json"
+    return _TYPES.get(annotation, "json") if isinstance(annotation, type) else "json"
+
+
+def cell(value: Any) -> Any:
+    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and dicts)."""
+    if type(value) in _PLAIN:
+        return value
+    if value is msgspec.UNSET:
+        return None
+    if isinstance(value, Decimal):
+        return str(value) if value.is_finite() else None
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return str.__str__(value)
+    found = text(value)
+    return msgspec.json.decode(found) if found[:1] == '"' else found
+
+
+def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
+    """The fields of a row that have no column, or None."""
+    data = row.data
+    if type(data) is not dict or data.keys() <= names:
+        return None
+    return {name: value for name, value in data.items() if name not in names}

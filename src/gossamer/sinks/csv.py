@@ -1,0 +1,104 @@
+"""CSV: one file a kind, UTF-8, RFC 4180, the header once. Text that a spreadsheet would run as a formula gets a `'`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any
+
+from gossamer.errors import SinkError
+from gossamer.sinks.columns import EXTRA, OURS, Column, cell, undeclared
+from gossamer.sinks.exact import ExactFile
+from gossamer.sinks.jsonl import text
+from gossamer.visit import PageRecord, Row
+
+FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
+"""First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
+_KEPT = frozenset((int, float, type(None)))
+_RECORD = frozenset(PageRecord.__struct_fields__)
+
+
+def field(value: Any) -> Any:
+    """A value as it goes into a CSV field: numbers stay, text is guarded, lists and dicts are JSON, None is empty.
+
+    >>> field("=1+2"), field(-5), field(True), field(["a"])
+    ("'=1+2", -5, 'true', '["a"]')
+    """
+    kind = type(value)
+    if kind is str:
+        return f"'{value}" if value[:1] in FORMULA and value else value
+    if kind in _KEPT:
+        return value
+    if kind is bool:
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return cell(value)
+    return field(cell(value))
+
+
+class Csv:
+    """The FileSink of one kind's `.csv`. The header is fixed by the first rows of the file: a later run writes in its
+    order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped dicts."""
+
+    def __init__(
+        self, path: str, columns: Sequence[Column] | None, *, overwrite: bool = False, owner: str = ""
+    ) -> None:
+        self._file = ExactFile(path, overwrite=overwrite, owner=owner)
+        self._names = tuple(column.name for column in columns or OURS) + (() if columns else (EXTRA,))
+        self._order: tuple[str, ...] = ()
+        self.target = self._file.target
+        self.close = self._file.close
+
+    def prepare(self) -> int:
+        """See `parts.FileSink`; the header of a file that stays is checked, too."""
+        length = self._file.prepare()
+        if length:
+            self._order = self._header()
+        return length
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`."""
+        if not committed:
+            self._order = self._names
+        elif not self._order:
+            self._order = self._header()
+        head = [self._names] if rows and not committed else []
+        return self._file.append(committed, records([*head, *self._fields(rows)]))
+
+    def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
+        order, known = self._order, frozenset(self._order)
+        record = attrgetter(*order) if known <= _RECORD else None
+        fields = []
+        for row in rows:
+            data = row.data
+            if type(data) is not dict:
+                values = record(data) if record else [getattr(data, name, None) for name in order]
+            else:
+                values = [data.get(name) for name in order]
+                if extra := undeclared(row, known):
+                    if EXTRA not in known:
+                        raise SinkError(_lacks(self._file.path, extra))
+                    values[order.index(EXTRA)] = text(extra)
+            fields.append([field(value) for value in values])
+        return fields
+
+    def _header(self) -> tuple[str, ...]:
+        head = self._file.head().decode("utf-8-sig", "replace")
+        names = tuple(next(csv.reader(io.StringIO(head, newline="")), []))
+        if missing := [name for name in self._names if name not in names]:
+            raise SinkError(_lacks(self._file.path, missing))
+        return names
+
+
+def records(rows: Sequence[Sequence[Any]]) -> bytes:
+    """Rows of fields as CSV records, lines ending in CR LF."""
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(rows)
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _lacks(path: str, names: Sequence[str] | dict[str, Any]) -> str:
+    return f"{path} has no column {', '.join(names)}: give another file with -o, or overwrite it with -O"

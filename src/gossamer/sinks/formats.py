@@ -1,0 +1,143 @@
+"""From what stands after `-o` to the sinks: the ending chooses the format, `FILE:FORMAT` forces it, `-` is stdout."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gossamer.errors import UsageError
+from gossamer.masking import mask
+from gossamer.parts import FileSink, TableSink
+from gossamer.sinks.columns import Columns
+from gossamer.visit import Row
+
+FORMATS = ("jsonl", "csv", "parquet", "sqlite")
+_NAMES = ".jsonl .csv .parquet .sqlite"
+
+
+class Output(NamedTuple):
+    """What an `-o` names: a path and one of FORMATS, or `-` and `stdout`."""
+
+    path: str
+    format: str
+
+
+def parse(spec: str) -> Output:
+    """Read what stands after `-o`. Raises UsageError, naming what exists.
+
+    >>> parse("books.jsonl"), parse("data:csv"), parse("-")
+    (Output(path='books.jsonl', format='jsonl'), Output(path='data', format='csv'), Output(path='-', format='stdout'))
+    """
+    if spec in ("-", "-:jsonl"):
+        return Output("-", "stdout")
+    if "://" in spec:
+        raise UsageError(f"-o {mask(spec)}: no output to a store yet; outputs are files ({_NAMES}) and - for stdout")
+    path, colon, forced = spec.rpartition(":")
+    if colon and forced.lower() in FORMATS and path:
+        return Output(path, forced.lower())
+    if colon and "." not in forced and "/" not in forced and path:
+        raise UsageError(f"-o {spec}: no format {forced!r}{_nearest(forced)}; formats are {', '.join(FORMATS)}")
+    name = os.path.basename(spec.rstrip("/"))
+    stem, dot, ending = name.rpartition(".")
+    if dot and stem and ending.lower() in FORMATS:
+        return Output(spec.rstrip("/"), ending.lower())
+    if not name or not dot or not stem:
+        raise UsageError(f"-o {spec!r} names no format: end it in one of {_NAMES}, or write FILE:FORMAT")
+    if name.lower().endswith(".warc.gz"):
+        raise UsageError(f"-o {spec}: no WARC output yet; endings are {_NAMES}")
+    raise UsageError(
+        f"-o {spec}: no format for .{ending}{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"
+    )
+
+
+class FileOutput:
+    """A file output: one exact file for all kinds, or one a kind (CSV, Parquet), opened when its first row comes."""
+
+    def __init__(self, path: str, make: Callable[[str, str], FileSink], kinds: Sequence[str] | None) -> None:
+        """`make(path, kind)` opens a sink; `kinds` are those known beforehand, None when all share one file."""
+        self.path = path
+        self._make = make
+        self._split = kinds is not None
+        self._sinks: dict[str, FileSink] = {}
+        for kind in ("",) if kinds is None else kinds:
+            self.sink(kind)
+
+    def sink(self, kind: str) -> FileSink:
+        """The file that takes rows of this kind."""
+        name = kind if self._split else ""
+        if name not in self._sinks:
+            self._sinks[name] = self._make(kind_path(self.path, name), name)
+        return self._sinks[name]
+
+    def sinks(self) -> list[FileSink]:
+        """All files so far; those of the declared kinds from the start."""
+        return list(self._sinks.values())
+
+    def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
+        """The rows by file, in their order."""
+        if not self._split:
+            return [(self.sink(""), rows)] if rows else []
+        kinds: dict[str, list[Row]] = {}
+        for row in rows:
+            kinds.setdefault(row.kind, []).append(row)
+        return [(self.sink(kind), group) for kind, group in kinds.items()]
+
+
+def kind_path(path: str, kind: str) -> str:
+    """The path of a kind's own file; page records have the path itself.
+
+    >>> kind_path("out/all.csv", "book"), kind_path("out/all.csv", "page")
+    ('out/all.book.csv', 'out/all.csv')
+    """
+    if kind in ("", "page"):
+        return path
+    folder, name = os.path.split(path)
+    stem, dot, ending = name.rpartition(".")
+    safe = re.sub(r"[^a-z0-9_-]", "_", kind.lower())[:60]
+    if safe != kind:  # what was replaced must not make two kinds share one file
+        safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
+
+
+def open_output(spec: str, columns: Columns, *, overwrite: bool = False, owner: str = "") -> FileOutput | TableSink:
+    """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds (`columns.page_columns`,
+    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has. Nothing is touched before `prepare`.
+
+    Raises UsageError for a spec that is off, ConfigError when Parquet's library is missing.
+    """
+    path, form = parse(spec)
+    if form == "jsonl":
+        from gossamer.sinks.jsonl import JsonLines
+
+        return FileOutput(path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner), None)
+    if form == "csv":
+        from gossamer.sinks.csv import Csv
+
+        return FileOutput(
+            path, lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner), tuple(columns)
+        )
+    if form == "parquet":
+        from gossamer.sinks.parquet import Parquet
+
+        return FileOutput(
+            path,
+            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner),
+            tuple(columns),
+        )
+    if form == "sqlite":
+        from gossamer.sinks.sqlite import Sqlite
+
+        return Sqlite(path, columns, overwrite=overwrite)
+    from gossamer.sinks.jsonl import Stdout
+
+    return Stdout()
+
+
+def _nearest(word: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word.lower().lstrip("."), FORMATS, 1, 0.5)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,220 @@
+"""Parquet: a folder of closed part files, fed by an exact journal.
+
+The committed length counts the journal's bytes from the first row on, over all parts: `part-A-B.parquet` holds the rows
+of the bytes A to B, `_journal-A.jsonl` those from A on. A journal that has grown to `part_bytes` is turned into its
+part: written aside, synced, renamed. So the folder and one number say everything: what lies beyond the committed length
+is cut, also when the store itself lost its last second (the journal of a part is kept for a while for that).
+Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a part they see is whole.
+
+Decimals are decimal128(38, 9), times are UTC microseconds, lists of text are lists, other values are JSON text. A value
+that does not fit its column is null there and kept in `_extra`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.sinks.columns import EXTRA, OURS, Column
+from gossamer.sinks.exact import check_mark, failure, read_mark, sync, sync_folder, write_at, write_mark
+from gossamer.sinks.rows import lines_for
+from gossamer.visit import Row
+
+_PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
+_JOURNAL = re.compile(r"_journal-(\d{15})\.jsonl")
+_UNDONE = "_part.tmp"
+
+
+class Parquet:
+    """The FileSink of one kind's `.parquet` folder. `columns` None: a kind of untyped dicts.
+
+    `part_bytes`: journal bytes of a part (a row stays in the journal until its part is closed); `keep`: seconds that
+    the journal of a closed part stays; `at` is called with the name of each step done (tests stop there).
+    """
+
+    def __init__(
+        self,
+        path: str,
+        columns: Sequence[Column] | None,
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        part_bytes: int = 32 << 20,
+        keep: float = 60.0,
+        at: Callable[[str], None] = lambda step: None,
+    ) -> None:
+        if importlib.util.find_spec("pyarrow") is None:
+            raise ConfigError(f"{path}: Parquet needs pyarrow: pip install 'gossamer[parquet]'")
+        self.path = os.path.abspath(path)
+        self._columns = (*(columns or OURS), Column(EXTRA))
+        self._overwrite = overwrite
+        self._owner = owner.replace(" ", "_")
+        self._part_bytes = part_bytes
+        self._keep = keep
+        self._at = at
+
+    def target(self) -> str:
+        """Absolute path of the folder."""
+        return self.path
+
+    def prepare(self) -> int:
+        """Make the folder; overwrite removes all Parquet in it, append closes what an earlier crawl left open."""
+        parent = os.path.dirname(self.path)
+        if not os.path.isdir(parent):
+            raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
+        if os.path.exists(self.path) and not os.path.isdir(self.path):
+            raise UsageError(f"{self.path} is a file, and gossamer writes a folder of parts: give another name")
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            sync_folder(parent)
+        except OSError as error:
+            raise failure(self.path, error) from error
+        with self._locked() as folder:
+            if self._overwrite:
+                for name in os.listdir(self.path):
+                    if name.endswith(".parquet") or _JOURNAL.fullmatch(name) or name == _UNDONE:
+                        os.unlink(f"{self.path}/{name}")
+            if self._owner:
+                write_mark(folder, self._owner)
+            parts, journals = _listing(self.path)
+            ended = {start for start, _ in parts}
+            for start in sorted(journals - ended):
+                with open(self._journal(start), "rb") as left:
+                    whole = sum(len(line) for line in left if line.endswith(b"\n"))
+                if whole:
+                    self._close_part(start, start + whole, foreign=True)
+            self._sweep(0)
+            os.fsync(folder)
+            return max((end for _, end in _listing(self.path)[0]), default=0)
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`."""
+        data = lines_for(self._columns, rows)
+        with self._locked() as folder:
+            start = self._settle(folder, committed)
+            if committed - start >= self._part_bytes:
+                self._close_part(start, committed)
+                start = committed
+            self._sweep(self._keep)
+            self._write(start, committed - start, data)
+        return committed + len(data)
+
+    def close(self, committed: int) -> None:
+        """Turn the rest into the last part and clear up."""
+        if not os.path.isdir(self.path) and not committed:
+            return
+        with self._locked() as folder:
+            start = self._settle(folder, committed)
+            if committed > start:
+                self._close_part(start, committed)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._journal(start))
+            self._sweep(0)
+            if self._owner:
+                write_mark(folder, f"{self._owner} {committed}")
+
+    def _settle(self, folder: int, committed: int) -> int:
+        """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
+        parts, journals = _listing(self.path)
+        size = max([end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0)
+        mark = read_mark(folder)
+        check_mark(self.path, mark, self._owner, committed, size)
+        if self._owner and mark != self._owner:
+            write_mark(folder, self._owner)
+        for start, end in parts:
+            if start < committed < end and _size(self._journal(start)) < committed - start:
+                raise SinkError(f"{self.path} holds rows that the store does not know: start anew with --fresh")
+        for start, end in parts:
+            if end > committed:
+                os.unlink(self._part(start, end))
+        for start in journals:
+            if start > committed:
+                os.unlink(self._journal(start))
+        closed = max((end for _, end in parts if end <= committed), default=0)
+        kept = {start for start, end in parts if end <= committed}
+        opened = max((start for start in journals - kept if start <= committed), default=closed)
+        if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
+            raise SinkError(
+                f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
+            )
+        return opened
+
+    def _write(self, start: int, offset: int, data: bytes) -> None:
+        fd = os.open(self._journal(start), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            size = os.fstat(fd).st_size
+            if size > offset:
+                os.ftruncate(fd, offset)
+            try:
+                write_at(fd, offset, data)
+                sync(fd)
+            except OSError:
+                os.ftruncate(fd, offset)
+                raise
+        finally:
+            os.close(fd)
+        if not size:
+            sync_folder(self.path)
+        self._at("journal")
+
+    def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
+        """Turn the journal's bytes `start` to `end` into their part."""
+        from gossamer.sinks.arrow import convert
+
+        convert(self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign)
+        self._at("written")
+        os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
+        self._at("renamed")
+        sync_folder(self.path)
+        self._at("closed")
+
+    def _sweep(self, keep: float) -> None:
+        """Remove the journals of parts that were closed more than `keep` seconds ago."""
+        parts, journals = _listing(self.path)
+        for start, end in parts:
+            if start in journals:
+                age = time.time() - os.stat(self._part(start, end)).st_mtime
+                if not 0 <= age < keep:
+                    os.unlink(self._journal(start))
+                    self._at("swept")
+
+    def _part(self, start: int, end: int) -> str:
+        return f"{self.path}/part-{start:015d}-{end:015d}.parquet"
+
+    def _journal(self, start: int) -> str:
+        return f"{self.path}/_journal-{start:015d}.jsonl"
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        try:
+            folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX)
+                yield folder
+            finally:
+                os.close(folder)
+        except FileNotFoundError as error:
+            raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
+        except OSError as error:
+            raise failure(self.path, error) from error
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _listing(path: str) -> tuple[list[tuple[int, int]], set[int]]:
+    """The parts of a folder as (start, end) in order, and the starts of its journals."""
+    names = os.listdir(path)
+    parts = [(int(found[1]), int(found[2])) for name in names if (found := _PART.fullmatch(name))]
+    return sorted(parts), {int(found[1]) for name in names if (found := _JOURNAL.fullmatch(name))}

@@ -1,0 +1,115 @@
+"""Rows as lines that fit typed columns: what the journal of a Parquet folder holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from gossamer.sinks.columns import EXTRA, Column, cell
+from gossamer.sinks.jsonl import encode, lines, text
+from gossamer.visit import PageRecord, Row
+
+_WIDE = 2**63
+_STEP = Decimal("1e-9")
+_HUGE = Decimal("1e29")
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+_RECORD = frozenset(PageRecord.__struct_fields__)
+
+
+def lines_for(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
+    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are."""
+    if all(type(row.data) is PageRecord for row in rows):
+        return lines(rows)
+    return encode(
+        [fitted(columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data)) for row in rows]
+    )
+
+
+def mended(columns: Sequence[Column], line: bytes) -> bytes:
+    """A journal line once more, every value made to fit; what is no JSON object is kept whole in `_extra`."""
+    try:
+        data = _decode(line)
+    except (ValueError, RecursionError):
+        data = None
+    return encode([fitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+
+
+def fitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
+    """A row with one value for each column; what does not fit is null there and kept in `_extra`."""
+    row: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, kind in columns:
+        value = data.get(name)
+        if value is None or value is msgspec.UNSET:
+            row[name] = None
+            continue
+        row[name] = found = _FIT[kind](value)
+        if found is None:
+            extra[name] = value
+    if not data.keys() <= row.keys():
+        extra.update((name, value) for name, value in data.items() if name not in row)
+    if extra and row[EXTRA]:
+        extra["_extra"] = row[EXTRA]
+    if extra:
+        row[EXTRA] = text(extra)
+    return row
+
+
+def _int(value: Any) -> int | None:
+    return int(value) if isinstance(value, int) and -_WIDE <= value < _WIDE and type(value) is not bool else None
+
+
+def _float(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float | Decimal) and type(value) is not bool else None
+
+
+def _str(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _bool(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _decimal(value: Any) -> str | None:
+    """As text: Arrow reads decimals from it without a float in between."""
+    if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
+        return None
+    try:
+        number = Decimal(str(value))
+        if abs(number) >= _HUGE or number.quantize(_STEP) != number:
+            return None
+        return format(number, "f")
+    except InvalidOperation:  # NaN, too many digits
+        return None
+
+
+def _time(value: Any) -> str | None:
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _strings(value: Any) -> list[str] | None:
+    if isinstance(value, list | tuple | set | frozenset) and all(isinstance(part, str) for part in value):
+        return list(value)
+    return None
+
+
+def _json(value: Any) -> str | None:
+    found = cell(value)
+    return found if isinstance(found, str) else text(found)
+
+
+_FIT: dict[str, Callable[[Any], Any]] = {
+    "int": _int, "float": _float, "str": _str, "bool": _bool, "decimal": _decimal, "time": _time, "strings": _strings,
+    "json": _json,
+}  # fmt: skip

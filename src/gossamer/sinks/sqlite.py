@@ -1,0 +1,180 @@
+"""SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing it once.
+
+WAL with `synchronous=FULL`: a commit returns when it is on the disk; readers never wait, several processes may write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell, undeclared
+from gossamer.sinks.jsonl import text
+from gossamer.visit import PageRecord, Row
+
+_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC"}
+_KEPT = frozenset((str, int, float, bool, type(None)))
+_WIDE = 2**63
+_RECORD = frozenset(PageRecord.__struct_fields__)
+
+
+class Sqlite:
+    """The TableSink of `.sqlite`. Columns that a table lacks are added; Decimals are NUMERIC, times and JSON text."""
+
+    def __init__(self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0) -> None:
+        self.path = os.path.abspath(path)
+        self._columns = columns
+        self._overwrite = overwrite
+        self._wait = wait
+        """Seconds to wait for another process's transaction."""
+        self._base: sqlite3.Connection | None = None
+        self._inserts: dict[str, tuple[tuple[str, ...], str]] = {}
+
+    def target(self) -> str:
+        """Absolute path of the database."""
+        return self.path
+
+    def prepare(self) -> int:
+        """Make the file and the tables of the declared kinds (overwrite: of a new file); always 0."""
+        folder = os.path.dirname(self.path)
+        if not os.path.isdir(folder):
+            raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise UsageError(f"{self.path} is no plain file")
+        with self._mapped():
+            if self._overwrite:
+                self.close()
+                for ending in ("-wal", "-shm", "-journal", ""):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(self.path + ending)
+            with self._transaction() as base:
+                for kind in self._columns:
+                    self._table(base, kind)
+        return 0
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """See `parts.TableSink`."""
+        kinds: dict[str, list[Row]] = {}
+        for row in rows:
+            kinds.setdefault(row.kind, []).append(row)
+        with self._mapped(), self._transaction() as base:
+            for kind, group in kinds.items():
+                names, insert = self._inserts.get(kind) or self._table(base, kind)
+                values = _values(names, group)
+                try:
+                    base.executemany(insert, values)
+                except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
+                    base.executemany(insert, [[_careful(value) for value in row] for row in values])
+
+    def close(self) -> None:
+        """Let the connection go; the last one folds the WAL into the file."""
+        if self._base is not None:
+            self._base.close()
+        self._base = None
+        self._inserts.clear()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._base is None:
+            # the road calls from one thread at a time, not always the same one
+            base = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None, check_same_thread=False)
+            self._base = base
+            base.execute("PRAGMA journal_mode=WAL")
+            base.execute("PRAGMA synchronous=FULL")
+        return self._base
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        base = self._connect()
+        base.execute("BEGIN IMMEDIATE")
+        try:
+            yield base
+            base.execute("COMMIT")
+        except BaseException:
+            self._inserts.clear()  # a table made in this transaction is gone with it
+            if base.in_transaction:
+                base.execute("ROLLBACK")
+            raise
+
+    def _table(self, base: sqlite3.Connection, kind: str) -> tuple[tuple[str, ...], str]:
+        """Make or widen the table of a kind inside the transaction; its column names and its upsert statement."""
+        columns = self._declared(kind)
+        table = _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") else kind)
+        body = ", ".join(_column(column) for column in columns)
+        base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
+        known = {name.lower() for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+        for column in columns:
+            if column.name.lower() not in known:
+                base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
+        names = tuple(column.name for column in columns)
+        listed = ", ".join(map(_quoted, names))
+        changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
+        insert = (
+            f"INSERT INTO {table} ({listed}) VALUES ({', '.join('?' * len(names))}) "  # noqa: S608  names are quoted
+            f"ON CONFLICT (_key) DO UPDATE SET {changed}"
+        )
+        self._inserts[kind] = names, insert
+        return self._inserts[kind]
+
+    def _declared(self, kind: str) -> list[Column]:
+        declared = self._columns.get(kind)
+        columns = [Column("_key"), *(column for column in declared or OURS if column.name != "_key"), Column(EXTRA)]
+        lower = [column.name.lower() for column in columns]
+        if twice := {name for name in lower if lower.count(name) > 1}:
+            raise ConfigError(
+                f"SQLite cannot hold the fields {', '.join(sorted(twice))} of {kind}: only their case differs"
+            )
+        return columns
+
+    @contextlib.contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise _failure(self.path, error) from error
+
+
+def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
+    """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
+    between, known = names[1:-1], frozenset(names)
+    record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
+    values = []
+    for row in rows:
+        data, extra = row.data, None
+        if type(data) is dict:
+            found: Any = map(data.get, between)
+            if undeclared_fields := undeclared(row, known):
+                extra = text(undeclared_fields)
+        else:
+            found = record(data) if record else [getattr(data, name, None) for name in between]
+        values.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
+    return values
+
+
+def _careful(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return str(value) if isinstance(value, int) and not -_WIDE <= value < _WIDE else value
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def _column(column: Column) -> str:
+    return f"{_quoted(column.name)} {_TYPES.get(column.type, 'TEXT')}" + (
+        " PRIMARY KEY" if column.name == "_key" else ""
+    )
+
+
+def _failure(path: str, error: sqlite3.Error | OSError) -> GossamerError:
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in (28, 122):
+        return DiskFull(f"no space left for {path}: free some, then run the same command again")
+    if code == sqlite3.SQLITE_NOTADB:
+        return SinkError(f"{path} is no SQLite database: give another file, or overwrite it with -O")
+    return SinkError(f"cannot write {path}: {error}")
