@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +11,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "gossamer"
+HIDDEN = {
+    ".venv",
+    ".sites",
+    ".git",
+    "__pycache__",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+    ".gossamer",
+}
 PYTHON_ROOMS = ("src", "tests", "deploy", "benchmarks", "examples")
 
 
@@ -46,11 +58,13 @@ def package() -> tuple[Source, ...]:
 
 @lru_cache(maxsize=1)
 def kept_files() -> tuple[str, ...]:
-    """Files that git keeps, or would keep: tracked and new ones that are not ignored."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
-    )
-    return tuple(name for name in listed.stdout.decode().splitlines() if (ROOT / name).is_file())
+    """Files that git keeps, or would keep: tracked and new ones that are not ignored. Without git: all but hidden folders."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    else:
+        names = [str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if not HIDDEN & set(file.parts)]
+    return tuple(name for name in names if (ROOT / name).is_file())
 
 
 def imported(source: Source) -> list[tuple[str, int]]:
