@@ -102,10 +102,9 @@ def links(plan: Plan, host: int, i: int) -> list[Link]:
         *(_elsewhere(plan, host, i) if i < CARRIERS else ()),
     ]
     out.extend(carried)
-    plain = [one for one in out if not one.rel]
-    out.extend(
-        rng.choices([*plain, *(_part(origin, one) for one in plain)], k=max(0, plan.hrefs - len(out))) if plain else ()
-    )
+    again = [one if n % 3 else _part(origin, one) for n, one in enumerate(out) if not one.rel]
+    room = max(0, plan.hrefs - len(out))
+    out += (again * (room // len(again) + 1))[:room] if again else []
     return out
 
 

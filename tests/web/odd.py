@@ -67,12 +67,8 @@ def duplicates(plan: Plan, host: int) -> list[Odd]:
 
 def redirects(plan: Plan, host: int) -> list[Odd]:
     """Chains, loops, ways out of the web, a cookie bounce."""
-    chain = [_hop(f"/r/chain-{k}", f"/r/chain-{k + 1}", linked=k == 0, via=f"/r/chain-{k - 1}") for k in range(5)]
-    chain.append(Odd("/r/chain-5", linked=False, via="/r/chain-4"))
-    long = [
-        _hop(f"/r/long-{k}", f"/r/long-{k + 1}", linked=k == 0, via=f"/r/long-{k - 1}", fate="may") for k in range(14)
-    ]
-    long.append(Odd("/r/long-14", fate="never", linked=False, via="/r/long-13"))
+    chain = [*_row("chain", 5), Odd("/r/chain-5", linked=False, via="/r/chain-4")]
+    long = [*_row("long", 14, fate="may"), Odd("/r/long-14", fate="never", linked=False, via="/r/long-13")]
     codes = [_hop(f"/r/code-{code}", f"/r/end-{code}", status=code) for code in (301, 303, 307, 308)]
     ends = [Odd(f"/r/end-{code}", linked=False, via=f"/r/code-{code}") for code in (301, 303, 307, 308)]
     loop = ("redirect-loop",)
@@ -91,6 +87,12 @@ def redirects(plan: Plan, host: int) -> list[Odd]:
         Odd("/r/nowhere", act="status", status=302),
         Odd("/r/bounce", act="bounce", fate="again", most=2),
     ]  # fmt: skip
+
+
+def _row(name: str, count: int, **more: object) -> list[Odd]:
+    """Redirects from /r/name-0 on, each to the next; only the first is linked."""
+    before = ["", *(f"/r/{name}-{k}" for k in range(count))]
+    return [_hop(f"/r/{name}-{k}", f"/r/{name}-{k + 1}", linked=k == 0, via=before[k], **more) for k in range(count)]  # type: ignore[arg-type]
 
 
 def _hop(path: str, to: str, status: int = 302, fate: str = "once", **more: object) -> Odd:

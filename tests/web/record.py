@@ -22,7 +22,7 @@ class Hit(NamedTuple):
     status: int
     """As sent; 0: the connection ended without an answer."""
     start: int
-    """When the kernel had the request's last bytes, however late the server saw them."""
+    """When the kernel had the request's last bytes (it counts in ticks of some ms), however late the server saw them."""
     end: int
     """When the last byte was handed to the kernel or the connection was lost; 0: still open."""
     wall: float
@@ -34,6 +34,11 @@ class Hit(NamedTuple):
     """What was served: page, an act of an odd URL, robots, sitemap, trap, missing."""
     headers: dict[str, str]
     """Those of the request that matter, names in lower case."""
+
+    @property
+    def seen(self) -> int:
+        """When the server looked at it, ns: never before the answers that the crawler had by then."""
+        return self.start + self.lag
 
 
 KEPT = (
@@ -85,6 +90,6 @@ def line(hit: Hit) -> str:
 
 
 def read(lines: Iterable[str]) -> list[Hit]:
-    """Hits of JSON lines, in the order of their starts; a torn last line of a killed server is left out."""
+    """Hits of JSON lines, in the order in which the server saw them; a torn last line of a killed server is left out."""
     hits = [Hit(**json.loads(text)) for text in lines if text.endswith("\n")]
-    return sorted(hits, key=lambda hit: hit.start)
+    return sorted(hits, key=lambda hit: hit.seen)

@@ -51,6 +51,11 @@ def closed(plan: Plan, host: int, path: str) -> bool:
     return path.startswith("/private/") or "?mode=print" in path
 
 
+def names_sitemaps(plan: Plan, host: int) -> bool:
+    """Whether the host's robots.txt says where its sitemaps are."""
+    return plan.has("sitemaps") and variant(plan, host) not in ("missing", "403", "500", "hang", "html", "big")
+
+
 def requests(plan: Plan, host: int) -> tuple[int, int]:
     """Least and most requests of /robots.txt that one crawl of one age makes on a host."""
     what = variant(plan, host)

@@ -8,6 +8,7 @@ import functools
 import socket
 import struct
 import sys
+import time
 import zlib
 from typing import Any
 
@@ -63,6 +64,7 @@ class Conn(asyncio.Protocol):
         self.timer: asyncio.TimerHandle | None = None
         self.free = asyncio.Event()
         self.closing = False
+        self.since = time.monotonic_ns()  # nothing can have come before this: the last answer was not out yet
         Conn.count += 1
         self.number = Conn.count
 
@@ -120,7 +122,12 @@ class Conn(asyncio.Protocol):
         self.requests += 1
         self.busy = True
         plan = host.plan
-        self.current = host.record.begin(self.number, host.authority, (method, target, headers), lag_of(self.raw))
+        self.current = host.record.begin(
+            self.number,
+            host.authority,
+            (method, target, headers),
+            min(lag_of(self.raw), time.monotonic_ns() - self.since),
+        )
         path = target if target.startswith("/") else "/" + target.split("/", 3)[-1]
         gz = plan.gzip and takes_gzip(headers)
         found = host.ready.get((path, gz)) or self._find(host, path, gz)
@@ -161,6 +168,7 @@ class Conn(asyncio.Protocol):
         assert self.host is not None
         self.host.record.end(number, status, sent, kind)
         self.current, self.busy = 0, False
+        self.since = time.monotonic_ns()
         if close:
             self.closing = True
             self.transport.close()

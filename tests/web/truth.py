@@ -36,7 +36,7 @@ def fate(plan: Plan, host: int, one: Odd) -> str:
     before = odd.table(plan, host).get(one.via)
     if one.via and before and fate(plan, host, before) == "never":
         return "never"
-    return one.fate
+    return "may" if one.fate == "orphan" and not robots.names_sitemaps(plan, host) else one.fate
 
 
 def outside(plan: Plan) -> set[str]:
