@@ -52,3 +52,19 @@ class GateNotMet(GossamerError):
     """The quality gate of `--fail-on` is not met."""
 
     exit_code = 30
+
+
+class Stale(Exception):  # noqa: N818 - an expected answer of the frontier, caught by the committer
+    """These claims are no longer ours; nothing was settled."""
+
+    def __init__(self, tokens: list[int]) -> None:
+        super().__init__(f"{len(tokens)} claims are no longer ours")
+        self.tokens = tokens
+
+
+class Moved(Exception):  # noqa: N818 - as Stale
+    """The committed length of a file is not what we thought; nothing was settled."""
+
+    def __init__(self, file: str, length: int) -> None:
+        super().__init__(f"{file} is committed to {length} bytes")
+        self.file, self.length = file, length

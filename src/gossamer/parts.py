@@ -7,7 +7,26 @@ from typing import Protocol
 
 from gossamer.page import Failure, Page
 from gossamer.request import Request
-from gossamer.visit import Row
+from gossamer.visit import Adds, Attempt, Claim, Claimed, Row, Settle
+
+
+class Frontier(Protocol):
+    """One crawl's frontier, as the road sees it: the verbs of `frontier.verbs`."""
+
+    async def add(self, adds: Adds) -> tuple[int, int, int]: ...
+    async def claim(self, bucket: int, k: int) -> Claimed: ...
+    async def settle(
+        self, bucket: int, settles: Sequence[Settle], counts: dict[str, int], adds: Adds,
+        files: Sequence[tuple[str, int, int]] = (),
+    ) -> tuple[int, int, int]: ...  # fmt: skip
+    async def landed(self, bucket: int, settles: Sequence[Settle]) -> int: ...
+    async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]: ...
+    async def sweep(self, bucket: int) -> tuple[int, int, int, int]: ...
+    async def robots(
+        self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
+    ) -> bool: ...
+    async def rules(self, bucket: int, host: str, scheme: str) -> bytes | None: ...
+    async def lengths(self, bucket: int, files: Sequence[str]) -> list[int | None]: ...
 
 
 class Collector(Protocol):
@@ -46,6 +65,22 @@ class FileSink(Protocol):
 
     def close(self, committed: int) -> None:
         """End the output at `committed` bytes (closes the last Parquet part); once a process, under the lock."""
+
+
+class FileOutput(Protocol):
+    """A file output: it routes rows to its exact files, one for all kinds or one a kind."""
+
+    def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
+        """The rows by file, in their order."""
+
+    def sinks(self) -> Sequence[FileSink]:
+        """All its files."""
+
+
+class Log(Protocol):
+    """The attempts log: at least once, never exact."""
+
+    def write(self, attempts: Sequence[Attempt]) -> None: ...
 
 
 class TableSink(Protocol):

@@ -24,11 +24,16 @@ class Claim(msgspec.Struct):
     """How often this request was tried and failed before."""
     crashes: int = 0
     robots: int = 0
-    """Version of the origin's robots rules; 0: not asked for, -1: unreachable, nothing may be fetched."""
+    """Version of the origin's robots rules; 0: not asked for; negative: nothing may be fetched (`politeness.closed`).
+    Of a robots claim: how often robots.txt was tried in vain."""
     pace: str = ""
     """The host's pace as the frontier keeps it (politeness.pace)."""
     delay: float = 0.0
     """Seconds between starts in force for the host when the claim was made."""
+    floor: float = 0.0
+    """The host's Crawl-delay or 1 / Request-rate in seconds: the least delay, whatever its pace."""
+    rate: float | None = None
+    """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
     """Domains in good standing that link to a discovered host; 0 for a seed's host."""
 
@@ -88,21 +93,56 @@ class Attempt(msgspec.Struct):
     error: str | None
 
 
+Group = tuple[int, str, int, str, str, str]
+"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or '')."""
+Adds = dict[Group, list[Any]]
+"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint, `request.entry`)."""
+
+
+class Claimed(msgspec.Struct):
+    """What asking for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits);
+    `limit`: the limit that is reached (pages, bytes) or ''."""
+
+    now: int
+    next_at: int
+    limit: str
+    claims: list[Claim]
+
+
+class Settle(msgspec.Struct):
+    """How one claim ends; `action` as in `settle.lua`, times in milliseconds."""
+
+    token: int
+    action: str
+    since: int = -1
+    """Since the request began; -1: none was made."""
+    delay: int = 0
+    pace: str = ""
+    host_wait: int = 0
+    wait: int = 0
+    reason: str = ""
+    detail: str = ""
+
+
 class Visit(msgspec.Struct):
-    """What one claim came to: filled step by step by the road, then written and settled."""
+    """The record of one trip as it waits for its commit: how the claim ends, and what it leaves behind."""
 
     claim: Claim
-    verdict: Verdict
-    result: Page | Failure | None = None
+    settle: Settle
+    began: float = 0.0
+    """Monotonic time at which the request began; 0 when none was made."""
+    put_at: float = 0.0
+    """Monotonic time at which it was handed to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
-    found: int = 0
-    """Links offered by the page, refused ones included."""
-    skips: dict[str, int] = {}
-    """Refused links by reason."""
-    adds: list[Any] = []
-    """Links to add, as the frontier's `Link` entries."""
-    items: int = 0
-    pace: str = ""
-    """The host's pace after this visit."""
-    delay_ms: int = 0
+    counts: dict[str, int] = {}
+    """Changes of the crawl's counts that this visit makes."""
+    adds: Adds = {}
+    size: int = 0
+    """Bytes it holds in memory, roughly."""
+
+    def ends(self, now: float) -> Settle:
+        """Its settle with `since` as of `now` (monotonic)."""
+        if self.began:
+            self.settle.since = max(0, round((now - self.began) * 1000))
+        return self.settle

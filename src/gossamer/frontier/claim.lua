@@ -3,7 +3,8 @@
 -- ARGV: crawl, lane, k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, at once a host,
 --   obey robots (1|0), page limit (-1), byte limit (-1), requests a second of the crawl (0: no cap), width of a gate.
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims:
---   token, host, level, kind (page|gate|robots), robots version, pace, delay ms, vouchers, entry}.
+--   token, host, level, kind (page|gate|robots), robots version (robots: tries so far), pace, delay ms, crawl-delay ms,
+--   operator's delay ms or -1, vouchers, entry}.
 -- Promise: at most `at once` claims of a host are out; while one of one is out the host has no next start; a host whose
 --   robots.txt is unknown or old is claimed for robots.txt alone; every 8th claim comes from the lowest level.
 -- Cost: reads ready hosts only: O(log hosts + k); about 15 us a claim.
@@ -30,7 +31,8 @@ local function grant(host, hv, delay, got, kind, version)
   local token = call('HINCRBY', C .. 'n', 'token', 1)
   call('ZADD', C .. 'l', now + lease, token)
   call('HSET', C .. 'lp', token, table.concat({host, got[1], kind, hv[3] or 0, now + delay, got[2]}, '\t'))
-  for _, x in ipairs({token, host, got[1], kind, version, hv[5] or '', delay, got.v or '', got[2]}) do out[#out + 1] = x end
+  for _, x in ipairs({token, host, got[1], kind, version, hv[5] or '', delay, obey and hv[8] or 0, hv[7] or -1,
+    got.v or '', got[2]}) do out[#out + 1] = x end
 end
 
 local function visit(host, hk, hv, free, share)
@@ -54,7 +56,7 @@ local function visit(host, hk, hv, free, share)
     out_now = out_now + 1
   end
   if robots and out_now == 0 then
-    grant(host, hv, delay, robots, 'robots', 0)
+    grant(host, hv, delay, robots, 'robots', call('HGET', hk, 'a' .. string.sub(robots[2], 1, 1)) or 0)
     call('HSET', hk, 'rb', num(call('HGET', C .. 'n', 'token'), 0))
     out_now = 1
   end

@@ -23,7 +23,7 @@ local s1, s2 = take_list(9)
 
 for j = f1, f2, 3 do
   local have = call('HGET', C .. 'f', ARGV[j]) or '0'
-  if have ~= ARGV[j + 1] then return {'file', ARGV[j], have} end
+  if tonumber(have) > tonumber(ARGV[j + 1]) then return {'file', ARGV[j], have} end
 end
 
 local records, stale = {}, {'stale'}

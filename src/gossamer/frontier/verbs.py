@@ -7,19 +7,14 @@ from typing import Any
 
 import msgspec
 
+from gossamer.errors import Moved, Stale
 from gossamer.frontier.keys import tag
 from gossamer.frontier.store import Store
 from gossamer.request import unpack
-from gossamer.visit import Claim
+from gossamer.visit import Adds, Claim, Claimed, Settle
 
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
-
-Group = tuple[int, str, int, str, str, str]
-"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or '')."""
-Adds = dict[Group, list[Any]]
-"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...`."""
-
 
 class Policy(msgspec.Struct, frozen=True):
     """How this crawl claims and adds; all times in milliseconds."""
@@ -41,43 +36,6 @@ class Policy(msgspec.Struct, frozen=True):
     """Sets (Bloom: words) of the first generation, all buckets together."""
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
-
-
-class Settle(msgspec.Struct):
-    """How one claim ends; `action` as in `settle.lua`, times in milliseconds."""
-
-    token: int
-    action: str
-    since: int = -1
-    delay: int = 0
-    pace: str = ""
-    host_wait: int = 0
-    wait: int = 0
-    reason: str = ""
-    detail: str = ""
-
-
-class Claimed(msgspec.Struct):
-    """What a claim brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits)."""
-
-    now: int
-    next_at: int
-    limit: str
-    claims: list[Claim]
-
-
-class Stale(Exception):  # noqa: N818 - an expected answer, caught by the committer
-    """These tokens are no longer ours; nothing was settled."""
-
-    def __init__(self, tokens: list[int]) -> None:
-        self.tokens = tokens
-
-
-class Moved(Exception):  # noqa: N818
-    """The committed length of a file is not what we thought; nothing was settled."""
-
-    def __init__(self, file: str, length: int) -> None:
-        self.file, self.length = file, length
 
 
 class Frontier:
@@ -114,7 +72,7 @@ class Frontier:
             "claim", bucket, self.crawl, p.lane, k, p.lease, p.delay, p.first_delay, p.per_host,
             int(p.obey_robots), p.limit, p.size_limit, p.rate, p.gate,
         )  # fmt: skip
-        claims = [_claim(bucket, *got[j : j + 9]) for j in range(3, len(got), 9)]
+        claims = [_claim(bucket, *got[j : j + 11]) for j in range(3, len(got), 11)]
         return Claimed(got[0], got[1], got[2].decode(), claims)
 
     async def settle(
@@ -190,7 +148,8 @@ class Frontier:
 
 
 def _claim(
-    bucket: int, token: int, host: bytes, level: bytes, kind: bytes, robots: Any, pace: bytes, delay: Any, vouchers: Any, entry: bytes
+    bucket: int, token: int, host: bytes, level: bytes, kind: bytes, robots: Any, pace: bytes, delay: Any, floor: Any,
+    rate: Any, vouchers: Any, entry: bytes,
 ) -> Claim:
     name = host.decode()
     sort = kind.decode()
@@ -200,7 +159,7 @@ def _claim(
         request = unpack(name, entry, int(level))
     return Claim(
         token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
-        int(delay) / 1000, int(vouchers or 0),
+        int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
     )  # fmt: skip
 
 

@@ -1,0 +1,94 @@
+"""The gate: what only host state can tell. Robots rules are the frontier's; a worker fetches, caches and evaluates them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from urllib.parse import urljoin
+
+from gossamer.page import Failure, Page
+from gossamer.parts import Collector, Frontier
+from gossamer.politeness import access, pace
+from gossamer.politeness.robots import Robots
+from gossamer.request import Request
+from gossamer.road.decide import REDIRECTS, retry_after, wait
+from gossamer.verdict import Drop
+from gossamer.visit import Claim, Settle
+
+MOST_REDIRECTS = 5
+ROOM = 10_000
+"""Parsed robots.txt kept."""
+
+
+class Gate:
+    """Evaluates and fetches robots.txt. `collector` stops reading after 500 KiB; `parse` is the URL parser."""
+
+    def __init__(
+        self, frontier: Frontier, collector: Collector, *, agent: str, obey: bool, retries: tuple[float, ...],
+        fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
+    ) -> None:  # fmt: skip
+        self._frontier, self._collector, self._agent, self._obey = frontier, collector, agent, obey
+        self._retries, self._fixed, self._parse = retries, fixed, parse
+        self._known: dict[tuple[str, str], tuple[int, Robots | None]] = {}
+
+    async def refuse(self, claim: Claim) -> Drop | None:
+        """Why this claim may not be visited, or None."""
+        if not self._obey or claim.robots in (0, access.OPEN):
+            return None
+        if claim.robots < 0:
+            return access.CLOSED.get(claim.robots, access.CLOSED[access.UNREACHABLE])
+        scheme = "s" if claim.request.url.startswith("https:") else "h"
+        version, robots = self._known.get((scheme, claim.host), (0, None))
+        if version != claim.robots:
+            kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+            robots = access.rules(kept) if kept is not None else None
+            if len(self._known) >= ROOM:
+                self._known.clear()
+            self._known[scheme, claim.host] = (claim.robots, robots)
+        if robots is None or robots.allows(self._agent, claim.request.url):
+            return None
+        return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
+
+    async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, access.Access]:
+        """Fetch an origin's robots.txt for a robots claim and hand the outcome to the frontier.
+
+        Returns the last answer, the monotonic time it began, and the outcome.
+        """
+        began = time.monotonic()
+        result = await self._follow(claim.request)
+        stale = await self._stale(claim)
+        found = access.access(result, self._agent, wait(claim.robots, self._retries), stale)
+        slow = isinstance(result, Page) and result.status in (429, 503)
+        now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
+        asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
+        settle = Settle(
+            claim.token, "d", since=round((time.monotonic() - began) * 1000),
+            delay=round(pace.delay(now_pace, self._fixed) * 1000), pace=now_pace.text(),
+            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000),
+        )  # fmt: skip
+        await self._frontier.robots(
+            claim, version=found.version, holds=round(found.holds * 1000), crawl_delay=round(found.crawl_delay * 1000),
+            settle=settle, rules=found.rules,
+        )  # fmt: skip
+        return result, began, found
+
+    async def _follow(self, request: Request) -> Page | Failure:
+        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard."""
+        result = await self._collector.collect(request, {})
+        for _ in range(MOST_REDIRECTS):
+            if isinstance(result, Failure) or result.status not in REDIRECTS:
+                return result
+            target = self._parse(urljoin(result.url, result.header("location") or ""))
+            if target is None or not target.startswith(("http://", "https://")):
+                return result
+            result = await self._collector.collect(Request(target), {})
+        return result
+
+    async def _stale(self, claim: Claim) -> int:
+        """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""
+        scheme = "s" if claim.request.url.startswith("https:") else "h"
+        version, _ = self._known.get((scheme, claim.host), (0, None))
+        if version:
+            return version
+        kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+        return access.version_of(kept) if kept is not None else 0

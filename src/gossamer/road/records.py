@@ -1,0 +1,57 @@
+"""What a visit leaves behind for people: its page record and its line in the attempts log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from gossamer.masking import mask
+from gossamer.page import Failure, Page
+from gossamer.request import Request
+from gossamer.visit import Attempt, Claim, PageRecord, Row
+
+
+def moment(seconds: float) -> str:
+    """RFC 3339 in UTC, milliseconds.
+
+    >>> moment(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
+    """The record of a page that was not parsed; the parser fills in title, language, links, hash, text."""
+    return PageRecord(
+        url=page.url, requested_url=request.hops[0] if request.hops else request.url, status=page.status, title=None,
+        content_type=page.content_type, language=None, depth=request.depth, referrer=request.referrer,
+        fetched_at=moment(page.fetched_at), elapsed=round(page.elapsed, 4), bytes=page.wire, collector=page.collector,
+        links=0, text_hash=None, canonical=None, redirects=list(request.hops), error=error,
+    )  # fmt: skip
+
+
+def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
+    """The record of a URL that failed for good."""
+    at = result.fetched_at if result is not None else now
+    return PageRecord(
+        url=request.url, requested_url=request.hops[0] if request.hops else request.url, status=None, title=None,
+        content_type=None, language=None, depth=request.depth, referrer=request.referrer, fetched_at=moment(at),
+        elapsed=round(result.elapsed, 4) if result is not None else 0.0, bytes=result.wire if result is not None else 0,
+        collector=result.collector if result is not None else "", links=0, text_hash=None, canonical=None,
+        redirects=list(request.hops), error=error,
+    )  # fmt: skip
+
+
+def page_row(record: PageRecord, key: str) -> Row:
+    """A page record as a row for the sinks; its key is the canonical URL that was asked for."""
+    return Row("page", key, record)
+
+
+def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> Attempt:
+    """One request made."""
+    page = isinstance(result, Page)
+    return Attempt(
+        ts=moment(result.fetched_at), crawl=crawl, url=mask(claim.request.url), host=claim.host, attempt=claim.attempt + 1,
+        rung="plain", collector=result.collector, status=result.status, outcome=outcome, seconds=round(result.elapsed, 4),
+        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=None, session=None,
+        worker=worker, block=None, credits=None, error=error if page else (error or getattr(result, "reason", None)),
+    )  # fmt: skip

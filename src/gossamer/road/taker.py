@@ -1,0 +1,182 @@
+"""From the links of a page to what the frontier takes: resolve, filter, fingerprint, group. The hot path of the crawler.
+
+Never an object, a log record or a round trip per link: most links of a page were met before, and cost one look-up in a
+cache of raw hrefs. What that cache knows as taken is in the frontier, or in the commit under way, or the worker ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.request import Request, entry, pack, split
+from gossamer.visit import Adds, Claim
+
+ROOM = 50_000
+"""Links remembered, twice over (two generations)."""
+
+
+class Filter(Protocol):
+    """The pure filters: the reason why a URL is not wanted, or None."""
+
+    def refuse(self, url: str, host: str, depth: int) -> str | None: ...
+
+
+class Taken(msgspec.Struct):
+    """What became of links: groups to add, refusals by reason, how many distinct links there were."""
+
+    adds: Adds = {}
+    skips: dict[str, int] = {}
+    distinct: int = 0
+
+    def skip(self, reason: str, by: int = 1) -> None:
+        """Count a refusal."""
+        self.skips[reason] = self.skips.get(reason, 0) + by
+
+    @property
+    def found(self) -> int:
+        """Refused links: they end here, so they are counted here."""
+        return sum(self.skips.values())
+
+
+class Recent:
+    """A cache of two generations: the older is thrown away when the newer is full. Room 1 works, slowly."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        self.room = max(1, room)
+        self.new: dict[str, tuple[int, str]] = {}
+        self.old: dict[str, tuple[int, str]] = {}
+
+    def get(self, key: str) -> tuple[int, str] | None:
+        """What is known of a key."""
+        found = self.new.get(key)
+        if found is None and (found := self.old.get(key)) is not None:
+            self.put(key, found)
+        return found
+
+    def put(self, key: str, value: tuple[int, str]) -> None:
+        """Remember a key."""
+        if len(self.new) >= self.room:
+            self.old, self.new = self.new, {}
+        self.new[key] = value
+
+
+class Taker:
+    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it."""
+
+    def __init__(
+        self, scope: Filter, *, seed: int, remainder: Callable[[int], tuple[int, int]], bucket: Callable[[str], int],
+        canonical: Callable[[str], str | None], own: Callable[[str], bool], cap: int = 5000, room: int = ROOM,
+        lane: Callable[[str], str] = lambda _: "http",
+    ) -> None:  # fmt: skip
+        self.scope = scope
+        self._seed, self._remainder, self._bucket = seed, remainder, bucket
+        self._canonical, self._own, self._cap, self._lane = canonical, own, cap, lane
+        self._recent = Recent(room)
+        self._hosts: dict[str, tuple[int, str, str]] = {}
+
+    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
+        """The plain links of a page, found at depth + 1 with the page's priority."""
+        taken = Taken()
+        scheme, host, path = split(page_url)
+        folder = base[: base.rfind("/") + 1]
+        root = base[: base.find("/", 8) + 1]
+        met: set[int] = set()
+        recent, depth, priority = self._recent, claim.request.depth + 1, claim.request.priority
+        resolver = None
+        voucher = self.voucher(claim)
+        for href in hrefs:
+            if href.startswith(("http://", "https://")):
+                key = href
+            else:
+                first = href[:1]
+                key = (root if first == "/" else base if first == "?" else folder) + href
+            hit = recent.get(key)
+            if hit is None:
+                resolver = resolver or urls.Resolver(base)
+                hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                if hit is None:
+                    continue
+            mark, reason = hit
+            if mark in met:
+                continue
+            met.add(mark)
+            if reason:
+                taken.skip(reason)
+        taken.distinct = len(met)
+        return taken
+
+    def _new(
+        self, url: str | None, key: str, depth: int, priority: int, scheme: str, host: str, path: str, voucher: str,
+        taken: Taken, met: set[int],
+    ) -> tuple[int, str] | None:  # fmt: skip
+        """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken here)."""
+        canonical = self._canonical(url) if url else None
+        if url is None or canonical is None:
+            return None  # mailto:, javascript:, what is no URL: no link at all
+        mark = urls.fingerprint(canonical, self._seed)
+        if mark in met:
+            return mark, ""
+        to_scheme, to_host, to_path = split(url)
+        reason = self.scope.refuse(url, to_host, depth)
+        if reason is None and len(met) >= self._cap:
+            reason = "trap"
+        if reason is not None:
+            if reason not in ("depth", "trap"):  # those depend on the way here
+                self._recent.put(key, (mark, reason))
+            return mark, reason
+        referrer = path if (to_scheme, to_host) == (scheme, host) else f"{scheme}://{host}{path}"
+        self._put(taken.adds, to_host, priority, "", voucher, mark, entry(to_scheme, to_path, depth, referrer))
+        self._recent.put(key, (mark, "duplicate"))
+        return mark, ""
+
+    def request(self, request: Request, taken: Taken, voucher: str = "", flags: str = "") -> str | None:
+        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for).
+
+        Returns the reason why it is refused, which is counted, too; None when it is taken.
+        """
+        canonical = self._canonical(request.url)
+        if canonical is None:
+            taken.skip("filter")
+            return "filter"
+        _, host, _ = split(request.url)
+        reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth)
+        if reason is not None:
+            taken.skip(reason)
+            return reason
+        host, stored = pack(request)
+        mark = urls.fingerprint(canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}", self._seed)
+        self._put(taken.adds, host, request.priority, flags, voucher, mark, stored)
+        return None
+
+    def _put(self, adds: Adds, host: str, priority: int, flags: str, voucher: str, mark: int, stored: bytes) -> None:
+        bucket, own, lane = self._hosts.get(host) or self._host(host)
+        flags = own + flags
+        high, low = self._remainder(mark)
+        adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend((high, low, stored))
+
+    def _host(self, host: str) -> tuple[int, str, str]:
+        if len(self._hosts) >= ROOM:
+            self._hosts.clear()
+        found = self._bucket(host), "o" if self._own(host) else "", self._lane(host)
+        self._hosts[host] = found
+        return found
+
+    def voucher(self, claim: Claim) -> str:
+        """The name under which this page's domain vouches for discovered hosts, '' when it is in no good standing."""
+        if self._own(claim.host) or claim.vouchers > 1:
+            return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
+        return ""
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two URLs are one for the seen-set."""
+        return self._canonical(one) == self._canonical(other)
+
+    def widen(self, scope: Filter) -> None:
+        """A redirected seed changed the scope: what was refused may be wanted now."""
+        self.scope = scope
+        self._recent = Recent(self._recent.room)
+        self._hosts.clear()

@@ -1,0 +1,223 @@
+"""The visitor: one claim in, one visit out: gate, collect, detect, parse, decide. It writes nothing down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from urllib.parse import urljoin
+
+import msgspec
+
+from gossamer.page import Failure, Page
+from gossamer.parts import Collector
+from gossamer.politeness import pace
+from gossamer.request import Request
+from gossamer.road import records
+from gossamer.road.decide import REDIRECTS, decide, wait
+from gossamer.road.gate import Gate
+from gossamer.road.taker import Taken, Taker
+from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
+from gossamer.visit import Attempt, Claim, Row, Settle, Visit
+
+SLOW_DOWN = (429, 503)
+
+
+class Read(msgspec.Struct):
+    """What reading a page gave: rows for the sinks, links taken, items, what went wrong."""
+
+    rows: list[Row]
+    taken: Taken
+    items: int = 0
+    error: str | None = None
+    infrastructure: bool = False
+    """A sitemap or feed: no page, nothing of it is counted as found."""
+
+
+class Reader(Protocol):
+    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value."""
+
+    def read(self, claim: Claim, page: Page, error: str | None) -> Read: ...
+
+    def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
+
+
+class Identity(Protocol):
+    """Headers of a request: those asked for, credentials of a seed, cookies; and where Set-Cookie goes."""
+
+    def headers(self, request: Request) -> dict[str, str]: ...
+
+    def took(self, page: Page) -> None: ...
+
+
+class Visitor:
+    """Makes the visits of one crawl. `anchor` hears of redirected seeds."""
+
+    def __init__(
+        self, crawl: str, worker: str, gate: Gate, collector: Collector, taker: Taker, reader: Reader, identity: Identity,
+        *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
+        anchor: Callable[[str, str], Awaitable[None]], sitemaps: bool = False,
+    ) -> None:  # fmt: skip
+        self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
+        self.reader, self.identity, self.parse, self.retries, self.fixed = reader, identity, parse, retries, fixed
+        self.anchor, self.sitemaps = anchor, sitemaps
+
+    async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
+        """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
+        if batch[0].kind == "robots":
+            return await self._robots(batch[0], put)
+        chosen: Claim | None = None
+        for claim in batch:
+            if chosen is not None:
+                put(Visit(claim, Settle(claim.token, "b")))
+            elif (refusal := await self.gate.refuse(claim)) is None:
+                chosen = claim
+            else:
+                put(self._dropped(claim, refusal, None, 0.0))
+        if chosen is not None:
+            put(await self._go(chosen))
+        return None
+
+    async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
+        result, began, found = await self.gate.fetch(claim)
+        taken = Taken()
+        if self.sitemaps and claim.request.depth == 0:
+            for link in found.sitemaps:
+                if url := self.parse(urljoin(claim.request.url, link)):
+                    self.taker.request(Request(url, use="@sitemap"), taken, flags="i")
+        outcome = "done" if found.holds else "retry"
+        error = result.reason if isinstance(result, Failure) else None
+        line = self._attempt(claim, result, outcome, error)
+        put(Visit(claim, Settle(claim.token, ""), began=began, attempts=line, adds=taken.adds))
+
+    async def _go(self, claim: Claim) -> Visit:
+        began = time.monotonic()
+        result, verdict = await self._collect(claim)
+        if isinstance(verdict, Redirected) and verdict.again:
+            attempts = self._attempt(claim, result, "again", None)
+            await asyncio.sleep(max(0.0, began + max(claim.delay, claim.floor) - time.monotonic()))
+            began = time.monotonic()
+            result, verdict = await self._collect(claim)
+            if isinstance(verdict, Redirected) and verdict.again:
+                verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
+        else:
+            attempts = []
+        visit = await self._end(claim, result, verdict, began)
+        visit.attempts = attempts + visit.attempts
+        self._pace(claim, result, visit)
+        return visit
+
+    async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
+        request = claim.request
+        result = await self.collector.collect(request, self.identity.headers(request))
+        target, same = None, False
+        if isinstance(result, Page):
+            self.identity.took(result)
+            if result.status in REDIRECTS and (location := result.header("location")) is not None:
+                target = self._target(result.url, location)
+                same = target is not None and self.taker.same(target, request.url)
+        return result, decide(request, result, target, same)
+
+    def _target(self, url: str, location: str) -> str | None:
+        """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+        try:
+            location = location.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            pass
+        found = self.parse(location, url)  # type: ignore[call-arg] # two arguments: text and base
+        if found is None or not found.startswith(("http://", "https://")):
+            return None
+        return found.partition("#")[0]
+
+    async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
+        """The visit of a verdict."""
+        match verdict:
+            case Done():
+                assert isinstance(result, Page)
+                return self._done(claim, result, verdict, began)
+            case Redirected():
+                return await self._redirected(claim, result, verdict, began)
+            case Retry():
+                return self._retry(claim, result, verdict, began)
+            case Drop():
+                return self._dropped(claim, verdict, result, began)
+
+    def _done(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
+        read = self.reader.read(claim, page, verdict.error)
+        error = read.error or verdict.error
+        counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
+        counts = {**counts, "found": read.taken.found, "bytes": page.wire}
+        if read.infrastructure:
+            counts["infra"] = -1
+        else:
+            counts |= {"pages": 1, "items": read.items, "succeeded": int(page.status < 300 or page.status == 304)}
+            if error:
+                counts[f"err:{error}"] = 1
+        size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
+        return Visit(
+            claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,
+            attempts=self._attempt(claim, page, "done", error),
+        )  # fmt: skip
+
+    async def _redirected(self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float) -> Visit:
+        request, taken = claim.request, Taken()
+        hops = (*request.hops, request.url)
+        if request.depth == 0:
+            await self.anchor(request.url, verdict.target)
+        child = msgspec.structs.replace(request, url=verdict.target, hops=hops, headers=None, proxy=request.proxy)
+        flags = "ri" if request.use and request.use.startswith("@") else "rf"
+        self.taker.request(child, taken, self.taker.voucher(claim), flags)
+        counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
+        counts |= {"found": taken.found, "bytes": result.wire}
+        counts["infra" if "i" in flags else "redirected"] = -1 if "i" in flags else 1
+        return Visit(
+            claim, Settle(claim.token, "d"), began, counts=counts, adds=taken.adds,
+            attempts=self._attempt(claim, result, "redirected", None),
+        )  # fmt: skip
+
+    def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
+        pause = wait(claim.attempt, self.retries)
+        if pause is None or pace.exhausted(pace.parse(claim.pace), self.fixed, verdict.after):
+            return self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+        settle = Settle(
+            claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
+        )
+        return Visit(
+            claim, settle, began, counts={"bytes": result.wire}, attempts=self._attempt(claim, result, "retry", verdict.reason)
+        )
+
+    def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
+        sent = result is not None and (isinstance(result, Page) or result.sent)
+        visit = Visit(claim, Settle(claim.token, "k"), began if sent else 0.0)
+        infrastructure = (claim.request.use or "").startswith("@")
+        if verdict.error:
+            visit.settle = Settle(claim.token, "x", reason=verdict.error, detail=verdict.detail)
+            visit.rows = self.reader.failed(claim, result, verdict.error)
+        elif infrastructure:
+            visit.counts = {"infra": -1}
+        else:
+            visit.counts = {f"skip:{verdict.skip}": 1}
+        if verdict.error and infrastructure:
+            visit.counts = {"infra": -1, "found": 1}  # a dead letter is counted, so it was found
+        if result is not None:
+            if sent and visit.settle.action == "k":
+                visit.settle.action = "d"
+            visit.counts["bytes"] = result.wire
+            visit.attempts = self._attempt(claim, result, "dead" if verdict.error else "skipped", verdict.error or verdict.skip)
+        return visit
+
+    def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
+        """The host's pace after this answer, and when it may be asked next."""
+        slow = isinstance(result, Page) and result.status in SLOW_DOWN
+        before = pace.parse(claim.pace)
+        if self.fixed is None or slow or before.doublings:
+            before = pace.after(before, result.elapsed, slow)
+            visit.settle.pace = before.text()
+        seconds = claim.rate if claim.rate is not None else pace.delay(before, self.fixed)
+        visit.settle.delay = round(max(seconds, claim.floor) * 1000)
+
+    def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
+        if isinstance(result, Failure) and not result.sent:
+            return []
+        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
