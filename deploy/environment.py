@@ -8,6 +8,7 @@ wait), and what a kill left half done is made anew by the next call. pip reads i
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -26,6 +27,7 @@ HOME = ROOT / ".venv"
 PYTHON = HOME / "bin" / "python"
 UNFINISHED = HOME / "unfinished"
 LOG = HOME / "install.log"
+FULL = "the disk is full: free about 300 MB, then run this again"
 
 
 class Trouble(Exception):
@@ -102,7 +104,7 @@ def debian_wheel(scratch: Path) -> Path | None:
         runs = [["apt-get", "-qq", *options, *verb] for verb in verbs]
         if all(subprocess.run(run, cwd=scratch, capture_output=True, check=False).returncode == 0 for run in runs):
             package = next(scratch.glob("python3-pip-whl*.deb"))
-            subprocess.run(["dpkg-deb", "-x", package, scratch], capture_output=True, check=True)
+            subprocess.run(["dpkg-deb", "-x", package, scratch], capture_output=True, check=False)
             return next(scratch.glob("usr/share/python-wheels/pip-*.whl"), None)
     return None
 
@@ -140,8 +142,8 @@ def install(extra: str, lock: int) -> None:
 
 def failed(log: str) -> Trouble:
     """Why pip failed, in its own words."""
-    if "No space left on device" in log:
-        return Trouble("the disk is full: free about 300 MB, then run this again", 16)
+    if os.strerror(errno.ENOSPC) in log:
+        return Trouble(FULL, 16)
     reason = next((line for line in log.splitlines() if line.startswith("ERROR:")), "ERROR: pip ended early")
     return Trouble(f"could not install: {reason[7:]}; look at {LOG}, check the network, then run this again", 9)
 
@@ -172,8 +174,9 @@ def main(name: str, extra: str = "") -> int:
         say(str(trouble))
         return trouble.code
     except OSError as error:
-        say(f"cannot make {HOME}: {error.strerror or error}; make the folder writable, then run this again")
-        return 16 if error.errno == 28 else 4
+        full = error.errno == errno.ENOSPC
+        say(FULL if full else f"cannot make {HOME}: {error.strerror or error}; mend that, then run this again")
+        return 16 if full else 4
     except KeyboardInterrupt:
         say("interrupted while installing; the same command goes on")
         return 13

@@ -21,6 +21,7 @@ needed() {
 # unpack PACKAGE: the documentation that the package PACKAGE stands for, into .sites/PACKAGE; `html` in it is the site's folder.
 unpack() {
     real=$(apt-cache depends "$1" | sed -n 's/^ *Depends: \(p[a-z]*-doc-[0-9]*\|p[a-z]*[0-9.]*-doc\)$/\1/p')
+    [ -n "$real" ] || return 1
     folder=$root/.sites/$1
     rm -rf "$folder"
     mkdir -p "$folder"
@@ -30,22 +31,20 @@ unpack() {
 
 # get: what can be had here. Sets `missing`: the rest, its tests named. In CI nothing may be missing.
 get() {
+    if [ -n "$(needed)" ] && command -v apt-get >/dev/null; then
+        if [ "$(id -u)" = 0 ]; then
+            echo "test: getting$(needed)" >&2
+            apt-get -qq update || :
+            # shellcheck disable=SC2046 # words on purpose
+            [ -z "$(needed program)" ] || DEBIAN_FRONTEND=noninteractive \
+                apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends -y $(needed program) || :
+        fi
+        for package in $(needed site); do unpack "$package" || :; done
+    fi </dev/null >&2
     missing=$(needed)
-    if [ -n "$missing" ] && command -v apt-get >/dev/null; then
-        echo "test: getting$missing" >&2
-        {
-            [ "$(id -u)" != 0 ] || apt-get -qq update || :
-            if [ -n "$(needed program)" ] && [ "$(id -u)" = 0 ]; then
-                # shellcheck disable=SC2046 # words on purpose
-                DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends -y $(needed program) || :
-            fi
-            for package in $(needed site); do unpack "$package" || :; done
-        } </dev/null >&2
-        missing=$(needed)
-    fi
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do
-        [ -e "$file" ] || echo "test: skipped, for want of $package: $tests" >&2
+        [ -e "$file" ] || echo "test: skipped, for want of Debian's $package (as root there ./test gets it): $tests" >&2
     done
     if [ "${CI:-}" = true ]; then
         echo "test: in CI nothing may be missing:$missing" >&2
