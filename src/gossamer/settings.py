@@ -1,0 +1,224 @@
+"""The settings: flat, few, named as the options of `gossamer crawl`; read once, then frozen.
+
+`load` puts them together: the defaults, `gossamer.toml`, the environment (`GOSSAMER_DELAY`), `-s delay=2`, the options;
+what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`, never written into the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from gossamer import __version__, units
+from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.masking import mask
+
+FILE = "gossamer.toml"
+PREFIX = "GOSSAMER_"
+PROJECT = "https://pypi.org/project/gossamer/"
+PAGES_OF_A_HOST = 10_000
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, read and checked; `ABOUT` says what each means. Times in seconds, sizes in bytes."""
+
+    store: str | None = None
+    data: str = ".gossamer"
+    user_agent: str | None = None
+    contact: str | None = None
+    scope: str = "host"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    depth: int = 50
+    limit: int | None = None
+    time_limit: float | None = None
+    size_limit: int | None = None
+    delay: tuple[float, float] | None = None
+    """Shortest and longest of a range; None: learned from the host."""
+    per_host: int = 1
+    rate: float | None = None
+    retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
+    concurrency: int = 64
+    processes: int | str = 1
+    """A number, or `auto`."""
+    ladder: tuple[str, ...] = units.RUNGS
+    ignore_robots: bool = False
+    allow_private: tuple[str, ...] = ()
+    allow_port: tuple[int, ...] = ()
+    host_pages: int | None = None
+    seen: str = "default"
+    drop_parameters: tuple[str, ...] = ()
+    timeout: float = 30.0
+    max_size: int = 16 << 20
+    cache: str | None = None
+    http2: bool = True
+    ca_file: str | None = None
+
+    @property
+    def agent(self) -> str:
+        """The User-Agent header in force."""
+        return self.user_agent or f"gossamer/{__version__} (+{self.contact or PROJECT})"
+
+    @property
+    def page_cap(self) -> int:
+        """Page cap of a discovered host as the frontier wants it: negative when it was given, then it is flat."""
+        return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
+
+
+class About(NamedTuple):
+    """One setting as a person writes it: how it is read, its JSON types, what it means."""
+
+    read: Callable[[Any], Any]
+    types: str
+    text: str
+
+
+_MOST = 1 << 53
+_LIST = "array string"
+ABOUT: dict[str, About] = {
+    "store": About(
+        units.store, "string", "URL of a shared store (redis, rediss, valkey, valkeys, unix); none: its own in `data`"
+    ),
+    "data": About(units.line, "string", "folder for the store, the logs and the state of crawls"),
+    "user_agent": About(units.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"),
+    "contact": About(units.line, "string", "URL or e-mail address named in the default user agent"),
+    "scope": About(partial(units.one_of, units.SCOPES), "string", "links followed: page, prefix, host, domain or any"),
+    "include": About(units.patterns, _LIST, "only URLs in which one of these regular expressions is found"),
+    "exclude": About(units.patterns, _LIST, "no URL in which one of these regular expressions is found"),
+    "depth": About(partial(units.count, 0, 1_000_000), "integer", "most links away from a seed"),
+    "limit": About(partial(units.count, 1, _MOST), "integer", "most pages of the crawl"),
+    "time_limit": About(
+        units.seconds, "number string", "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count"
+    ),
+    "size_limit": About(units.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"),
+    "delay": About(
+        units.delay, "number string", "seconds from start to start at one host, or a range 5-10; none: learned"
+    ),
+    "per_host": About(partial(units.count, 1, 1000), "integer", "requests at once at one host"),
+    "rate": About(units.rate, "number", "most requests a second of the whole crawl"),
+    "retries": About(units.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
+    "concurrency": About(partial(units.count, 1, 10_000), "integer", "visits at once in a process"),
+    "processes": About(units.processes, "integer string", "processes; auto: one a core"),
+    "ladder": About(units.ladder, _LIST, "ways to get a page, tried in this order; this version has plain"),
+    "ignore_robots": About(units.flag, "boolean", "do not ask for robots.txt"),
+    "allow_private": About(units.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"),
+    "allow_port": About(units.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),
+    "host_pages": About(
+        partial(units.count, 1, _MOST),
+        "integer",
+        "most pages of a host that is no seed's; none: up to 10,000 by its standing",
+    ),
+    "seen": About(
+        partial(units.one_of, units.SEEN), "string", "how seen URLs are kept: default, exact, or bloom (smallest)"
+    ),
+    "drop_parameters": About(units.words, _LIST, "query parameters that make no difference, beyond tracking ones"),
+    "timeout": About(units.seconds, "number string", "longest time for one page, in seconds or as 90s, 5m"),
+    "max_size": About(
+        units.size, "integer string", "largest body in bytes as received, or as 16M; decoded it may be twice that"
+    ),
+    "cache": About(units.line, "string", "folder in which pages are kept: fetched once, then replayed"),
+    "http2": About(units.flag, "boolean", "speak HTTP/2 where the server does"),
+    "ca_file": About(units.file, "string", "file of trusted certificates (PEM) instead of the system's"),
+}
+
+
+class Given(NamedTuple):
+    """A value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
+
+    where: str
+    name: str
+    value: object
+
+
+def load(
+    given: Iterable[Given] = (), *, folder: str | os.PathLike[str] = ".", environ: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force; `given` are `-s` and options, the later ones win. `folder`: where gossamer.toml may lie.
+
+    Raises ConfigError naming the source and the nearest setting; UsageError for an option (`--delay`).
+    """
+    env = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    for one in (*_of_file(Path(folder)), *_of_environment(env), *given):
+        kind: type[GossamerError] = UsageError if one.where.startswith("--") else ConfigError
+        if one.name not in ABOUT:
+            raise kind(f"{one.where}: there is no setting {one.name!r}{units.nearest(one.name, ABOUT)}")
+        try:
+            values[one.name] = ABOUT[one.name].read(_revealed(one, env))
+        except ValueError as error:
+            raise kind(f"{one.where}: {one.name} = {mask(str(one.value))}: {error}") from None
+    return Settings(**values)
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The settings as plain values with secrets masked; `user_agent` is the one in force."""
+    plain = msgspec.to_builtins(settings)
+    plain["user_agent"] = settings.agent
+    return {name: mask(value) if isinstance(value, str) else value for name, value in plain.items()}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of gossamer.toml."""
+    properties = {}
+    for name, default in msgspec.to_builtins(Settings()).items():
+        types = ABOUT[name].types.split()
+        properties[name] = {"type": types if len(types) > 1 else types[0], "description": ABOUT[name].text}
+        if default is not None:
+            properties[name]["default"] = list(default) if isinstance(default, tuple) else default
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": FILE, "type": "object",
+        "additionalProperties": False, "properties": properties,
+    }  # fmt: skip
+
+
+def _of_file(folder: Path) -> list[Given]:
+    import tomllib
+
+    path = folder / FILE
+    try:
+        found = tomllib.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    return [Given(str(path), name, value) for name, value in found.items()]
+
+
+def _of_environment(env: Mapping[str, str]) -> list[Given]:
+    return [Given(k, k.removeprefix(PREFIX).lower(), v) for k, v in sorted(env.items()) if k.startswith(PREFIX) and v]
+
+
+def _revealed(one: Given, env: Mapping[str, str]) -> object:
+    """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
+    value = one.value
+    if one.name == "store" and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^@$]+@", str(value)):
+        raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
+
+    def put(text: str, found: re.Match[str]) -> str:
+        secret = _secret(found[1], found[2], env)
+        return quote(secret, safe="") if "://" in text[: found.start()] else secret
+
+    def filled(text: object) -> object:
+        return re.sub(r"\$\{(env|file):([^}]+)\}", partial(put, text), text) if isinstance(text, str) else text
+
+    return [filled(part) for part in value] if isinstance(value, list | tuple) else filled(value)
+
+
+def _secret(kind: str, name: str, env: Mapping[str, str]) -> str:
+    if kind == "env":
+        if name not in env:
+            raise ValueError(f"the environment has no {name}")
+        return env[name]
+    try:
+        return Path(name).expanduser().read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the file {name} cannot be read: {getattr(error, 'strerror', None) or 'no text'}") from None

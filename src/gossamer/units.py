@@ -1,0 +1,191 @@
+"""Values as people write them, read from text, numbers or lists: times, sizes, counts, lists, patterns, networks.
+
+Every reader returns the value or raises ValueError with a text that says what it should be.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+SCOPES = ("page", "prefix", "host", "domain", "any")
+SEEN = ("default", "exact", "bloom")
+RUNGS = ("plain",)
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def seconds(value: object) -> float:
+    """A time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError.
+
+    >>> seconds("1h30m"), seconds(2), seconds("0.5")
+    (5400.0, 2.0, 0.5)
+    """
+    text = scalar(value).strip().lower()
+    parts = re.findall(r"(\d{1,12}(?:\.\d{1,9})?)\s*(ms|[smhd])\s*", text)
+    if parts and re.fullmatch(r"(?:\d{1,12}(?:\.\d{1,9})?\s*(?:ms|[smhd])\s*)+", text):
+        return float(sum(float(n) * (_SECONDS.get(unit) or 0.001) for n, unit in parts))
+    if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
+        return float(text)
+    raise ValueError("it is a time, such as 30, 90s, 5m or 2h")
+
+
+def size(value: object) -> int:
+    """A number of bytes: a number, or a text such as `500k`, `10M`, `2G` (powers of 1,024). Raises ValueError.
+
+    >>> size("16M"), size("1.5k"), size(1000)
+    (16777216, 1536, 1000)
+    """
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgt]?)(?:i?b)?", scalar(value).strip().lower())
+    if not found or not int(float(found[1]) * _BYTES[found[2]]):
+        raise ValueError("it is a size above 0, such as 500k, 10M or 2G")
+    return int(float(found[1]) * _BYTES[found[2]])
+
+
+def scalar(value: object) -> str:
+    """One number or text, as text."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("it is one number or text")
+    return str(value)
+
+
+def count(least: int, most: int, value: object) -> int:
+    """A whole number within bounds."""
+    text = scalar(value).strip().replace("_", "").replace(",", "")
+    if not re.fullmatch(r"-?\d{1,18}", text) or not least <= int(text) <= most:
+        raise ValueError(f"it is a whole number from {least}" + (f" to {most}" if most < 1 << 53 else ""))
+    return int(text)
+
+
+def rate(value: object) -> float:
+    """A number above 0."""
+    text = scalar(value).strip()
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or not float(text):
+        raise ValueError("it is a number of requests a second, above 0")
+    return float(text)
+
+
+def flag(value: object) -> bool:
+    """true or false."""
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in words:
+        raise ValueError("it is true or false")
+    return words[str(value).lower()]
+
+
+def one_of(words: tuple[str, ...], value: object) -> str:
+    """One of a few words."""
+    if value not in words:
+        raise ValueError(f"it is one of {', '.join(words)}" + nearest(str(value), words))
+    return str(value)
+
+
+def delay(value: object) -> tuple[float, float]:
+    """Seconds, or a range of them: `2`, `5-10`, `500ms`."""
+    low, dash, high = scalar(value).partition("-")
+    span = (seconds(low), seconds(high if dash else low))
+    if span[0] > span[1]:
+        raise ValueError("the first of a range is the smaller one, as in 5-10")
+    return span
+
+
+def retries(value: object) -> tuple[float, ...]:
+    """The wait before each retry: `1m,5m,30m`, or `none`."""
+    if value in ("none", "", []):
+        return ()
+    waits = tuple(seconds(wait) for wait in listed(value))
+    if len(waits) > 20:
+        raise ValueError("at most 20 retries")
+    return waits
+
+
+def processes(value: object) -> int | str:
+    """A number of processes, or `auto`."""
+    return "auto" if value == "auto" else count(1, 256, value)
+
+
+def ladder(value: object) -> tuple[str, ...]:
+    """Rungs, in the order they are tried."""
+    rungs = tuple(str(rung).strip() for rung in listed(value))
+    for rung in rungs:
+        if rung not in RUNGS:
+            raise ValueError(f"there is no rung {rung!r} in this version; it is {', '.join(RUNGS)}")
+    return rungs or RUNGS
+
+
+def listed(value: object) -> list[Any]:
+    """A list, or the parts of a text between commas."""
+    if isinstance(value, list | tuple):
+        return [part for part in value if part != ""]
+    return [part.strip() for part in scalar(value).split(",") if part.strip()]
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """Regular expressions, checked; one text is one pattern, for it may hold a comma."""
+    found = value if isinstance(value, list | tuple) else [value]
+    for pattern in found:
+        try:
+            re.compile(scalar(pattern))
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    return tuple(map(str, found))
+
+
+def networks(value: object) -> tuple[str, ...]:
+    """Networks in CIDR form; an address alone is a network of one."""
+    import ipaddress
+
+    try:
+        return tuple(str(ipaddress.ip_network(str(one).strip("[] "), strict=False)) for one in listed(value))
+    except ValueError as error:
+        raise ValueError(f"{error}; it is a network such as 10.1.0.0/16 or 127.0.0.1") from None
+
+
+def ports(value: object) -> tuple[int, ...]:
+    """Port numbers."""
+    return tuple(count(1, 65535, port) for port in (value if isinstance(value, list | tuple) else listed(value)))
+
+
+def words(value: object) -> tuple[str, ...]:
+    """Words of a list."""
+    return tuple(map(str, listed(value)))
+
+
+def line(value: object) -> str:
+    """A text of one line."""
+    text = scalar(value).strip()
+    if not text or not text.isprintable():
+        raise ValueError("it is a text of one line")
+    return text
+
+
+def file(value: object) -> str:
+    """A file that exists."""
+    path = Path(line(value)).expanduser()
+    if not path.is_file():
+        raise ValueError("there is no such file")
+    return str(path)
+
+
+def store(value: object) -> str:
+    """The URL of a store."""
+    text = line(value)
+    if not re.match(r"(?:rediss?|valkeys?|unix)://", text):
+        raise ValueError("it is a URL that begins with redis, rediss, valkey, valkeys or unix and ://")
+    return text
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """A remark that names the word meant, or nothing.
+
+    >>> nearest("dealy", ["delay", "depth"])
+    ' (did you mean delay?)'
+    """
+    close = difflib.get_close_matches(word, list(words), 1, 0.5)
+    return f" (did you mean {close[0]}?)" if close else ""
