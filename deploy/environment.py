@@ -144,8 +144,11 @@ def failed(log: str) -> Trouble:
     """Why pip failed, in its own words."""
     if os.strerror(errno.ENOSPC) in log:
         return Trouble(FULL, 16)
-    reason = next((line for line in log.splitlines() if line.startswith("ERROR:")), "ERROR: pip ended early")
-    return Trouble(f"could not install: {reason[7:]}; look at {LOG}, check the network, then run this again", 9)
+    reasons = [line.partition("ERROR: ")[2] for line in log.splitlines() if line.strip().startswith("ERROR: ")]
+    return Trouble(
+        f"could not install: {(reasons or ['pip ended early'])[-1]}; look at {LOG}, check the network, then run this again",
+        9,
+    )
 
 
 def prepare(name: str, extra: str) -> None:
