@@ -145,10 +145,8 @@ def failed(log: str) -> Trouble:
     if os.strerror(errno.ENOSPC) in log:
         return Trouble(FULL, 16)
     reasons = [line.partition("ERROR: ")[2] for line in log.splitlines() if line.strip().startswith("ERROR: ")]
-    return Trouble(
-        f"could not install: {(reasons or ['pip ended early'])[-1]}; look at {LOG}, check the network, then run this again",
-        9,
-    )
+    reason = reasons[-1] if reasons else "pip ended early"
+    return Trouble(f"could not install: {reason}; look at {LOG}, check the network, then run this again", 9)
 
 
 def prepare(name: str, extra: str) -> None:
