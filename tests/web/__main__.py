@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import json
 import os
 import signal
@@ -63,6 +64,8 @@ async def main(args: argparse.Namespace, folder: Path, file: IO[str] | None) -> 
     listening = await loop.create_server(lambda: control.connection(), "127.0.0.1", args.control)
     if plan.warm:
         warm(hosts)
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1_000)  # a log of many hits is no garbage: do not walk it again and again
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     if not args.stay:

@@ -26,31 +26,36 @@ class Host:
         """The answer to a path that is always the same: pages, traps, sitemaps, files; kept while there is room."""
         found = self.ready.get((path, gz))
         if found is None and (made := self._make(path)) is not None:
-            status, body, headers, kind = made
+            status, pieces, headers, kind = made
+            body = b"".join(pieces)
             etag = f'"{zlib.crc32(body):08x}"'
             if status == 200 and kind != "sitemap":
                 headers += (("ETag", etag), ("Cache-Control", "max-age=60"), ("Server", "web"))
             if gz and status == 200 and kind != "sitemap":
-                body, headers = wire.zipped(body), (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+                body, headers = (
+                    wire.zipped(*pieces),
+                    (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")),
+                )
             found = (status, etag, wire.answer(status, body, headers), kind)
             if len(self.ready) < self.plan.cache and kind != "trap":
                 self.ready[path, gz] = found
         return found
 
-    def _make(self, path: str) -> tuple[int, bytes, wire.Headers, str] | None:
+    def _make(self, path: str) -> tuple[int, list[bytes], wire.Headers, str] | None:
         plan, number = self.plan, self.number
         typed: wire.Headers = (("Content-Type", wire.HTML),)
         if plan.folder:
-            return docs.answer(plan.folder, path)
+            file = docs.answer(plan.folder, path)
+            return (file[0], [file[1]], *file[2:]) if file else None
         if number == plan.hosts:
-            return 301, b"", (("Location", plan.url(0, path)),), "front"
+            return 301, [b""], (("Location", plan.url(0, path)),), "front"
         clean = page_of("http://x" + path)[8:] if "?" in path else path
         if number >= 0 and (i := graph.index(plan, clean)) is not None:
             return 200, html.page(plan, number, i), typed, "page"
         if (found := sitemaps.body(plan, number, path)) is not None:
-            return 200, found[0], (("Content-Type", found[1]),), "sitemap"
+            return 200, [found[0]], (("Content-Type", found[1]),), "sitemap"
         if (body := html.trap_page(plan, number, clean)) is not None:
-            return 200, body, typed, "trap" if traps.is_trap(plan, number, clean) else "shop"
+            return 200, [body], typed, "trap" if traps.is_trap(plan, number, clean) else "shop"
         return None
 
     def odd(self, path: str) -> Odd | None:
@@ -66,3 +71,6 @@ def warm(hosts: dict[str, Host]) -> None:
         if 0 <= host.number < host.plan.hosts and not host.plan.folder:
             for i in range(min(host.plan.pages, host.plan.cache)):
                 host.plain(graph.path(i), host.plan.gzip)
+        for one in odd.odds(host.plan, host.number) if host.plan.has("bombs") else ():
+            if one.act == "bomb":
+                wire.bomb(one.arg)

@@ -23,6 +23,7 @@ _ROOT = (
 )
 _SMALL = '<!DOCTYPE html>\n<html>\n<head><meta charset="utf-8"><title>{title}</title>{meta}</head>\n<body>\n<h1>{title}</h1>\n'
 _TEXTS = tuple(graph.WORDS[n % 33] + " " * (n > 50) + graph.WORDS[n * 5 % 33] * (n > 50) for n in range(99))
+_END = "<!-- <a href='/in-a-comment.html'>not a link</a> -->\n</article>\n</main>\n<footer><ul>\n"
 _ONSETS = ("b", "br", "c", "d", "f", "g", "l", "m", "n", "p", "r", "s", "st", "t", "v")
 _RHYMES = ("a", "e", "i", "o", "u", "an", "er", "il", "or", "un")
 _SHORT = ("the", "of", "and", "to", "in", "is", "it", "was", "for", "on", "with", "as", "by", "at", "from", "that")
@@ -51,8 +52,15 @@ def anchor(link: Link, text: str) -> str:
     return f'<a href="{where}" rel="{link.rel}">{text}</a>' if link.rel else f'<a href="{where}">{text}</a>'
 
 
-def page(plan: Plan, host: int, i: int) -> bytes:
-    """The body of page i of the tree: head, nav, article with links in its text, footer."""
+@lru_cache(maxsize=4)
+def blocks(seed: int) -> tuple[bytes, ...]:
+    """The stock of text without links: 100 blocks of 8 paragraphs, which never change and so are packed once."""
+    rng, end = Random(seed + 1), b"</p>\n"
+    return tuple(b"".join(text + end for text in rng.sample(paragraphs(seed), 8)) for _ in range(100))
+
+
+def page(plan: Plan, host: int, i: int) -> list[bytes]:
+    """The body of page i of the tree in pieces: head, nav, text with links; then stock text; then the footer."""
     title, url = escape(graph.title(host, i)), plan.url(host, graph.path(i))
     links = graph.links(plan, host, i)
     cut = len(links) // 8
@@ -61,16 +69,16 @@ def page(plan: Plan, host: int, i: int) -> bytes:
     middle, foot = links[cut : len(links) - cut], _items(links[len(links) - cut :])
     inline = [anchor(link, _TEXTS[n % 99]) for n, link in enumerate(middle)]
     parts = [f'{head}{nav}<main>\n<article id="a{i}">\n<h1>{title}</h1>\n'.encode()]
-    room = plan.size - len(parts[0]) - sum(map(len, inline)) - len(foot) - 200
-    stock = paragraphs(plan.seed)
-    texts = graph.dice(plan, host, -1 - i).choices(stock, k=max(1, room // _MEAN))
+    room = plan.size - len(parts[0]) - sum(map(len, inline)) - 2 * len(inline) - len(foot) - 200
+    count = max(1, room // _MEAN)
+    many = max(0, count - 20) // 8
+    rng = graph.dice(plan, host, -1 - i)
+    texts = rng.choices(paragraphs(plan.seed), k=count - 8 * many)
     for n, text in enumerate(texts):
         here = inline[n * len(inline) // len(texts) : (n + 1) * len(inline) // len(texts)]
         parts += (text, ", ".join(here).encode(), b"</p>\n")
-    parts.append(b"<!-- <a href='/in-a-comment.html'>not a link</a> -->\n</article>\n</main>\n<footer><ul>\n")
-    end = f"{foot}</ul>\n<p>Number {i} of {plan.pages}, web {host}, seed {plan.seed}.</p></footer>\n</body>\n</html>\n"
-    parts.append(end.encode())
-    return b"".join(parts)
+    end = f"{_END}{foot}</ul>\n<p>Number {i} of {plan.pages}, web {host}, seed {plan.seed}.</p></footer>\n</body>\n</html>\n"
+    return [b"".join(parts), *rng.choices(blocks(plan.seed), k=many), end.encode()]
 
 
 def _items(links: list[Link]) -> str:

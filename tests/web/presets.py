@@ -24,7 +24,7 @@ PRESETS: dict[str, Plan] = {
     "hosts50": Plan(
         "hosts50", hosts=50, pages=12, links=12, hrefs=20, fanout=4, size=6_000, latency=0.005, spread=0.1,
         robots=("part", "delay", "missing", "rate", "allow", "delay", "agent", "403", "delay", "chain"),
-        crawl_delay=(0.3, 0.5, 0.4, 1.0, 0.35, 0.8, 0.6), features=("private", "redirects", "status"),
+        crawl_delay=(0.3, 0.5, 0.4, 1.0, 0.35, 0.8, 0.6), features=("private",),
     ),
     "traps": Plan(
         "traps", hosts=2, pages=800, links=30, hrefs=60, fanout=8, size=8_000, robots=("part",),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import http.client
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
 
-from web import Plan, Web, docs, graph, html, judge, odd, plan, preset, robots, serve, traps, truth
+from web import Plan, Web, docs, graph, html, judge, odd, plan, preset, robots, serve, traps, truth, wire
 from web.plan import FEATURES, load
 from web.presets import PRESETS
 from web.record import read
@@ -111,7 +112,7 @@ def test_pages_have_the_planned_shape() -> None:
         found = graph.links(web, 0, i)
         numbers.append(len({link.url for link in found}))
         hrefs.append(len(found))
-        sizes.append(len(html.page(web, 0, i)))
+        sizes.append(len(b"".join(html.page(web, 0, i))))
     assert set(hrefs) == {119}
     assert set(numbers) == {41}
     assert 0.95 * web.size < sum(sizes) / len(sizes) < 1.05 * web.size
@@ -120,7 +121,7 @@ def test_pages_have_the_planned_shape() -> None:
 def test_same_plan_same_bytes_another_seed_other_links() -> None:
     with serve(preset("small", hosts=1)) as web:
         for i in (0, 1, 17, 59):
-            assert body(web.url(0, graph.path(i))) == html.page(web.plan, 0, i)
+            assert body(web.url(0, graph.path(i))) == b"".join(html.page(web.plan, 0, i))
     one, other = preset("tiny", port=1), preset("tiny", port=1, seed=2)
     assert [graph.links(one, 0, i) for i in range(30)] != [graph.links(other, 0, i) for i in range(30)]
     assert one.must_fetch() == other.must_fetch()
@@ -185,9 +186,21 @@ def test_gzip_only_where_it_is_taken() -> None:
             body = reply.read()
             bodies.append(gzip.decompress(body) if reply.headers["Content-Encoding"] == "gzip" else body)
         connection.close()
-        assert bodies[0] == bodies[1] == html.page(web.plan, 0, 0)
+        assert bodies[0] == bodies[1] == b"".join(html.page(web.plan, 0, 0))
         assert web.log()[0].sent < web.log()[1].sent
         assert web.log()[0].conn == web.log()[1].conn
+
+
+@pytest.mark.parametrize("library", ["isal", "zlib"])
+def test_gzip_of_pieces_is_one_true_member(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if library == "zlib":
+        monkeypatch.setattr(wire, "_zlib", lambda: zlib)
+    for i in (0, 3, 1999):
+        pieces = html.page(preset("real2k", port=1), 0, i)
+        assert len(pieces) > 5
+        unpacked = zlib.decompressobj(31)
+        assert unpacked.decompress(wire.zipped(*pieces)) == b"".join(pieces)
+        assert (unpacked.eof, unpacked.unused_data) == (True, b"")
 
 
 def test_the_file_log_is_the_log(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_fetched_counts_a_page_once_for_all_its_writings() -> None:
 
 
 def test_the_record_has_starts_and_ends() -> None:
-    with serve(preset("tiny", latency=0.1)) as web:
+    with serve(preset("tiny", latency=0.5)) as web:
         began = time.monotonic_ns()
         threads = [threading.Thread(target=get, args=(web.url(),)) for _ in range(3)]
         for thread in threads:
@@ -121,9 +121,9 @@ def test_the_record_has_starts_and_ends() -> None:
         assert len(log) == 4
         assert judge.at_once(log, host) == 3
         assert all(began - 20_000_000 <= one.start < one.end <= ended for one in log)
-        assert all(one.end - one.start >= 95_000_000 for one in log)
+        assert all(one.end - one.start >= 400_000_000 for one in log)
         assert abs(log[0].wall - time.time()) < 30
-        assert judge.gaps(log, host)[-1] >= 0.08
+        assert judge.gaps(log, host)[-1] >= 0.4
 
 
 def test_the_record_keeps_what_was_sent_with_a_request() -> None:
