@@ -10,7 +10,24 @@ _USERINFO = re.compile(r"(?i)(?<!http)(?<!https)://[^\s\"'<>]*@|://[^/?#\s\"'<>]
 _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
-    r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?"
+    r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?\]?"
+)
+_HINTS = (
+    "key",
+    "token",
+    "sig",
+    "hmac",
+    "pass",
+    "pwd",
+    "secret",
+    "auth",
+    "cred",
+    "sess",
+    "sid",
+    "jwt",
+    "cookie",
+    "bearer",
+    "basic",
 )
 _VALUE = r"(?:(?!%26)[^&#\s\"'<>])+"
 _PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
@@ -33,16 +50,22 @@ def mask(text: str) -> str:
     'Authorization: ***'
     """
     address = text[:4] == "http" and " " not in text and "\n" not in text
-    if address and "@" not in text and "=" not in text and "%3" not in text:
-        return text
     if "@" in text:
         text = _USERINFO.sub("://***:***@", text)
-    if "=" in text or "%3" in text:
-        text = _PARAMETER.sub(rf"\1{MASK}", text)
+    if (address and "=" not in text and "%3" not in text) or not _suspect(text.lower()):
+        return text
+    text = _PARAMETER.sub(rf"\1{MASK}", text)
     if not address:
         text = _QUOTED.sub(rf"\1'{MASK}'", _HEADER.sub(rf"\1\2{MASK}", text))
         text = _SCHEME.sub(rf"\1 {MASK}", text)
     return text
+
+
+def _suspect(text: str) -> bool:
+    for hint in _HINTS:  # noqa: SIM110  a generator would double the cost, and each attempt passes here
+        if hint in text:
+            return True
+    return False
 
 
 class Secret:

@@ -4,14 +4,14 @@
 
 | file | what it is |
 | --- | --- |
-| `exact` | a plain file that is exact across any kill: the store commits its length together with the settled claims |
+| `exact` | a plain file, exact across any kill: the store commits its length together with the settled claims |
 | `jsonl`, `csv` | what the bytes of such a file are; `jsonl` also has the standard output |
-| `parquet` | a folder of closed parts fed by an exact journal; `rows` fits values to columns, `arrow` alone knows pyarrow |
+| `parquet` | a folder of closed parts, fed by an exact journal; `rows` fits values to columns, `arrow` uses pyarrow |
 | `sqlite` | a database that upserts by key |
 | `columns` | which columns a kind has, and what a value becomes in a cell |
 
 What the road does with a file, under the crawl's output lock: ask the store for the length of `target()`; when it knows
-none, `prepare()` and store what that returned; `append(length, rows)`; settle and store the new length in one script; if
-some tokens were stale, `append` again from the old length with the rows that remain. On resume first `append(length, ())`,
-which cuts the tail of a kill. At the end `close(length)`.
+none, `prepare()` and store what that returned; `append(length, rows)`; settle and store the new length in one script;
+if some tokens were stale, `append` again from the old length with the rows that remain. On resume first
+`append(length, ())`, which cuts the tail of a kill. At the end `close(length)`.
 """

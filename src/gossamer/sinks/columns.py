@@ -108,6 +108,8 @@ def cell(value: Any) -> Any:
         return value
     if value is msgspec.UNSET:
         return None
+    if value == []:  # most pages had no redirect
+        return "[]"
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else None
     if isinstance(value, date):

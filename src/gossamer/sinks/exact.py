@@ -1,9 +1,9 @@
 """A plain file that is exact across any kill: bytes beyond the committed length never count.
 
 The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign bytes, it
-carries its owner's mark (an extended attribute, where the file system has them): `owner` while a crawl writes,
-`owner length` when it ended. A file that another crawl wrote to since, that grew after the end, shrank, vanished or was
-replaced is a SinkError.
+carries a mark (an extended attribute, where the file system has them): which crawl writes it, what stood there before,
+and where it ended. A file that another crawl wrote to since, that grew after the end, shrank, vanished or was replaced
+is a SinkError.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
 
@@ -51,33 +52,63 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
         rest, offset = rest[done:], offset + done
 
 
-def read_mark(fd: int) -> str:
-    """The owner's mark of a file or folder, empty when it has none."""
-    try:
-        return os.getxattr(fd, _MARK).decode("utf-8", "replace")
-    except (OSError, AttributeError):  # none yet, or a system without them
-        return ""
+class Mark(NamedTuple):
+    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the crawl ended."""
+
+    owner: str
+    base: int = 0
+    end: int | None = None
 
 
-def write_mark(fd: int, mark: str) -> None:
-    """Set the owner's mark, where the file system can."""
+def read_mark(fd: int) -> Mark | None:
+    """The mark of a file or folder (owner "" when it has none); None where the file system has no marks."""
     try:
-        os.setxattr(fd, _MARK, mark.encode())
-    except (OSError, AttributeError):  # best effort: without it a foreign tail cannot be told from ours
+        words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
+        return Mark(words[0], int(words[1]), int(words[2]) if words[2:] else None)
+    except (ValueError, IndexError):
+        return Mark("")
+    except OSError as error:
+        return Mark("") if error.errno == errno.ENODATA else None
+    except AttributeError:  # macOS: Python has no call for them there
+        return None
+
+
+def write_mark(fd: int, mark: Mark) -> None:
+    """Set the mark, where the file system can."""
+    try:
+        os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
+    except (OSError, AttributeError):  # best effort: without it foreign bytes cannot be told from an uncommitted tail
         return
     os.fsync(fd)
 
 
-def check_mark(path: str, mark: str, owner: str, committed: int, size: int) -> None:
-    """Raise SinkError when the mark says that bytes beyond `committed` are not ours to cut."""
-    name, _, length = mark.partition(" ")
-    if mark and owner and name != owner:
+def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
+    """Make sure that bytes beyond `committed` are this crawl's to cut, and mark the output as being written by it.
+
+    Raises SinkError when another crawl wrote to it, when it grew after the crawl's end, and when bytes from before the
+    crawl would be cut.
+    """
+    mark = read_mark(fd) if owner else None
+    if mark is None:
+        return
+    if mark.owner not in ("", owner):
         raise SinkError(f"{path} was written by another crawl since: give this one an output of its own with -o")
-    if length == str(committed) and size > committed:
+    if size > committed and (committed < mark.base or (not committed and not mark.owner)):
+        raise SinkError(f"{path} holds rows from before this crawl, which would be cut: give another -o")
+    if size > committed == mark.end:
         raise SinkError(
-            f"{path} has grown by {size - committed} bytes since the crawl ended: somebody else wrote to it; "
+            f"{path} has grown by {size - committed} bytes since the crawl ended, by somebody else: "
             f"cut it back to {committed} bytes or give another -o"
         )
+    if mark.owner != owner or mark.end is not None:
+        write_mark(fd, Mark(owner, mark.base))
+
+
+def mark_end(fd: int, owner: str, committed: int) -> None:
+    """Note that the crawl ended with this length: any growth from here on is somebody else's."""
+    mark = read_mark(fd) if owner else None
+    if mark is not None:
+        write_mark(fd, Mark(owner, mark.base, committed))
 
 
 class ExactFile:
@@ -110,7 +141,7 @@ class ExactFile:
                 write_at(fd, size, b"\n")
                 size += 1
             if self._owner:
-                write_mark(fd, self._owner)
+                write_mark(fd, Mark(self._owner, size))
             os.fsync(fd)
             sync_folder(folder)
             return size
@@ -134,8 +165,7 @@ class ExactFile:
             self._check(fd, committed)
             if os.fstat(fd).st_size > committed:
                 self._write(fd, committed, b"")
-            if self._owner:
-                write_mark(fd, f"{self._owner} {committed}")
+            mark_end(fd, self._owner, committed)
         os.close(self._fd)
         self._fd = -1
 
@@ -165,10 +195,7 @@ class ExactFile:
                 f"{self.path} has {size} bytes where {committed} were written: somebody cut or replaced it; "
                 "put it back, or start anew with --fresh"
             )
-        mark = read_mark(fd)
-        check_mark(self.path, mark, self._owner, committed, size)
-        if self._owner and mark != self._owner:
-            write_mark(fd, self._owner)
+        own(self.path, fd, self._owner, committed, size)
         if committed:
             tail = os.pread(fd, min(_TAIL, committed), max(0, committed - _TAIL))
             if tail[-1:] != b"\n" or (committed == self._last[0] and tail != self._last[1]):

@@ -36,6 +36,8 @@ def parse(spec: str) -> Output:
     if "://" in spec:
         raise UsageError(f"-o {mask(spec)}: no output to a store yet; outputs are files ({_NAMES}) and - for stdout")
     path, colon, forced = spec.rpartition(":")
+    if path == "-":
+        raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
     if colon and forced.lower() in FORMATS and path:
         return Output(path, forced.lower())
     if colon and "." not in forced and "/" not in forced and path:

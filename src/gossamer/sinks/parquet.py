@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.sinks.columns import EXTRA, OURS, Column
-from gossamer.sinks.exact import check_mark, failure, read_mark, sync, sync_folder, write_at, write_mark
+from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
 from gossamer.sinks.rows import lines_for
 from gossamer.visit import Row
 
@@ -80,8 +80,6 @@ class Parquet:
                 for name in os.listdir(self.path):
                     if name.endswith(".parquet") or _JOURNAL.fullmatch(name) or name == _UNDONE:
                         os.unlink(f"{self.path}/{name}")
-            if self._owner:
-                write_mark(folder, self._owner)
             parts, journals = _listing(self.path)
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
@@ -90,8 +88,11 @@ class Parquet:
                 if whole:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
+            base = max((end for _, end in _listing(self.path)[0]), default=0)
+            if self._owner:
+                write_mark(folder, Mark(self._owner, base))
             os.fsync(folder)
-            return max((end for _, end in _listing(self.path)[0]), default=0)
+            return base
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
@@ -117,17 +118,13 @@ class Parquet:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._journal(start))
             self._sweep(0)
-            if self._owner:
-                write_mark(folder, f"{self._owner} {committed}")
+            mark_end(folder, self._owner, committed)
 
     def _settle(self, folder: int, committed: int) -> int:
         """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
         parts, journals = _listing(self.path)
         size = max([end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0)
-        mark = read_mark(folder)
-        check_mark(self.path, mark, self._owner, committed, size)
-        if self._owner and mark != self._owner:
-            write_mark(folder, self._owner)
+        own(self.path, folder, self._owner, committed, size)
         for start, end in parts:
             if start < committed < end and _size(self._journal(start)) < committed - start:
                 raise SinkError(f"{self.path} holds rows that the store does not know: start anew with --fresh")

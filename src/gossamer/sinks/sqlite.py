@@ -24,7 +24,7 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 class Sqlite:
-    """The TableSink of `.sqlite`. Columns that a table lacks are added; Decimals are NUMERIC, times and JSON text."""
+    """The TableSink of `.sqlite`. Columns that a table lacks are added. Decimals are NUMERIC (15 digits)."""
 
     def __init__(self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0) -> None:
         self.path = os.path.abspath(path)

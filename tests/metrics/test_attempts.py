@@ -1,0 +1,135 @@
+"""The attempts log: whole lines only, whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.errors import DiskFull, SinkError
+from gossamer.metrics.attempts import AttemptsLog
+from gossamer.visit import Attempt
+
+FIELDS = [
+    "ts",
+    "crawl",
+    "url",
+    "host",
+    "attempt",
+    "rung",
+    "collector",
+    "status",
+    "outcome",
+    "seconds",
+    "bytes_wire",
+    "bytes_decoded",
+    "proxy",
+    "session",
+    "worker",
+    "block",
+    "credits",
+    "error",
+]
+
+
+def attempt(n: int, **changes: Any) -> Attempt:
+    fields: dict[str, Any] = {
+        "ts": "2024-05-01T12:00:00Z", "crawl": "c", "url": f"http://a.test/{n}", "host": "a.test", "attempt": 0,
+        "rung": "plain", "collector": "http", "status": 200, "outcome": "done", "seconds": 0.25, "bytes_wire": 10,
+        "bytes_decoded": 20, "proxy": None, "session": None, "worker": "w", "block": None, "credits": None, "error": None,
+    }  # fmt: skip
+    return Attempt(**{**fields, **changes})
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_line_is_the_record_of_the_contract(tmp_path: Path) -> None:
+    log = AttemptsLog(tmp_path / "attempts.jsonl")
+    log.write([attempt(1, error="Ünïcode\n"), attempt(2)])
+    log.write([])
+    log.close()
+    first, second = read(tmp_path / "attempts.jsonl")
+    assert list(first) == FIELDS
+    assert first == msgspec.to_builtins(attempt(1, error="Ünïcode\n"))
+    assert second["url"] == "http://a.test/2"
+
+
+@pytest.mark.parametrize("broken", [b'{"ts":"2024', b"x" * 200_000])
+def test_a_broken_tail_is_cut(broken: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "attempts.jsonl"
+    log = AttemptsLog(path)
+    log.write([attempt(1), attempt(2)])
+    with path.open("ab") as file:
+        file.write(broken)
+    log.write([attempt(3)])  # a brother was killed while writing
+    with path.open("ab") as file:
+        file.write(broken)
+    AttemptsLog(path).write([attempt(4)])
+    assert [row["url"][-1] for row in read(path)] == ["1", "2", "3", "4"]
+
+
+def test_a_file_that_is_one_broken_line(tmp_path: Path) -> None:
+    path = tmp_path / "attempts.jsonl"
+    path.write_bytes(b"x" * 100_000)
+    AttemptsLog(path).write([attempt(1)])
+    assert len(read(path)) == 1
+
+
+def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "attempts.jsonl"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[3]); from metrics.test_attempts import attempt;"
+        "from gossamer.metrics.attempts import AttemptsLog\n"
+        "log = AttemptsLog(sys.argv[1]); n = 0\n"
+        "while sys.argv[2] == 'endless' or n < 40:\n"
+        "    log.write([attempt(n, error='x' * 3000) for n in range(50)]); n += 1\n"
+        "    if n == 3: print('going', flush=True)"
+    )
+    tests = str(Path(__file__).parents[1])
+
+    def start(how: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", code, str(path), how, tests], stdout=subprocess.PIPE)
+
+    with start("endless") as victim, start("some") as other:
+        assert victim.stdout is not None
+        victim.stdout.readline()
+        victim.send_signal(signal.SIGKILL)
+        assert other.wait(60) == 0
+        assert victim.wait(60) == -9
+    AttemptsLog(path).write([attempt(1)])
+    assert len(read(path)) >= 40 * 50 + 3 * 50 + 1  # each line is whole, or json would refuse it
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "attempts.jsonl"
+    log = AttemptsLog(path)
+    log.write([attempt(1)])
+    real, calls = os.write, []
+
+    def full(fd: int, data: bytes) -> int:
+        calls.append(fd)
+        if len(calls) > 1:
+            raise OSError(28, "No space left on device")
+        return real(fd, bytes(data)[:10])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(DiskFull, match=r"attempts\.jsonl"):
+            log.write([attempt(2), attempt(3)])
+    assert len(read(path)) == 1
+    log.write([attempt(2)])
+    assert len(read(path)) == 2
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="cannot write"):
+        AttemptsLog(tmp_path / "none" / "attempts.jsonl").write([attempt(1)])

@@ -1,0 +1,111 @@
+"""CSV: RFC 4180, one header, no formula, columns that stay."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.errors import SinkError
+from gossamer.sinks.columns import item_columns, page_columns
+from gossamer.sinks.csv import FORMULA, Csv, field, records
+from sinks.made import Book, book, loose, page
+
+BOOK = item_columns([Book])["book"]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True))
+
+
+def written(path: Path, rows: list[Any], columns: Any = BOOK) -> list[dict[str, str]]:
+    sink = Csv(str(path), columns)
+    sink.close(sink.append(sink.prepare(), rows))
+    return read(path)
+
+
+@given(st.lists(st.lists(st.text(), min_size=2, max_size=2), max_size=5))
+def test_any_text_reads_back_and_is_no_formula(rows: list[list[str]]) -> None:
+    data = records([[field(value) for value in row] for row in rows])
+    assert data == b"" or data.endswith(b"\r\n")
+    found = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
+    assert found == [["'" + value if value[:1] and value[0] in FORMULA else value for value in row] for row in rows]
+    assert not any(value[:1] in tuple(FORMULA) for row in found for value in row)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\0=1", '=HYPERLINK("x")', "＝1"]
+)
+def test_formulas_are_text(text: str, tmp_path: Path) -> None:
+    row = written(tmp_path / "out.csv", [book(1, title=text)])[0]
+    assert row["title"] == "'" + text
+
+
+def test_numbers_stay_numbers(tmp_path: Path) -> None:
+    row = written(tmp_path / "out.csv", [book(1, price=Decimal("-19.90"), stock=-3, tags=["a", "=b"], more={"x": 1})])[
+        0
+    ]
+    assert (row["price"], row["stock"], row["tags"], row["more"]) == ("-19.90", "-3", '["a","=b"]', '{"x":1}')
+    assert (field(True), field(None), field(1.5), field(Decimal("NaN"))) == ("true", None, 1.5, None)
+
+
+def test_pages_have_the_columns_of_the_contract(tmp_path: Path) -> None:
+    rows = written(tmp_path / "out.csv", [page(1), page(2, status=None, title=None, error="dns")], page_columns())
+    assert list(rows[0]) == [column.name for column in page_columns()]
+    assert (rows[0]["status"], rows[0]["redirects"], rows[1]["status"], rows[1]["error"]) == ("200", "[]", "", "dns")
+    full = written(tmp_path / "full.csv", [page(1, text="a\nb", out_links=["u"]), page(2)], page_columns(True, True))
+    assert (full[0]["text"], full[0]["out_links"], full[1]["text"]) == ("a\nb", '["u"]', "")
+
+
+def test_one_header_in_all(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    sink = Csv(str(path), BOOK)
+    length = sink.append(sink.prepare(), ())
+    assert length == 0
+    length = sink.append(length, [book(1)])
+    sink.append(0, [book(2)])  # the first batch once more, without stale rows
+    length = path.stat().st_size
+    sink.close(sink.append(length, [book(3)]))
+    later = Csv(str(path), BOOK)
+    later.close(later.append(later.prepare(), [book(4)]))
+    assert [row["upc"] for row in read(path)] == ["2", "3", "4"]
+    assert path.read_bytes().count(b"upc") == 1
+
+
+def test_a_file_with_another_order_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    names = [column.name for column in reversed(BOOK)]
+    path.write_text("﻿" + ",".join([*names, "own"]) + "\r\n", "utf-8", newline="")
+    sink = Csv(str(path), BOOK)
+    sink.close(sink.append(sink.prepare(), [book(1)]))
+    row = next(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
+    assert (row["upc"], row["title"], row["own"]) == ("1", "Book 1", "")
+
+
+def test_a_new_column_is_refused_before_the_crawl(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("upc,title\r\n1,a\r\n", newline="")
+    with pytest.raises(SinkError, match=r"out\.csv has no column price, stock"):
+        Csv(str(path), BOOK).prepare()
+    with pytest.raises(SinkError, match="no column"):
+        Csv(str(path), BOOK).append(path.stat().st_size, [book(1)])
+    assert path.read_bytes() == b"upc,title\r\n1,a\r\n"
+
+
+def test_untyped_items_keep_their_fields_in_extra(tmp_path: Path) -> None:
+    rows = written(tmp_path / "out.csv", [loose(1, a="=1", b=[1]), loose(2)], None)
+    assert list(rows[0]) == ["_url", "_site", "_kind", "_key", "_seen_at", "_extra"]
+    assert (rows[0]["_extra"], rows[1]["_extra"]) == ('{"a":"=1","b":[1]}', "")
+
+
+def test_a_field_that_was_not_declared_is_not_dropped(tmp_path: Path) -> None:
+    row = book(1)
+    row.data["colour"] = "red"
+    with pytest.raises(SinkError, match="no column colour"):
+        written(tmp_path / "out.csv", [row])

@@ -1,0 +1,204 @@
+"""SQLite: tables by kind, upserts, several writers, wider tables, full disks."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
+from gossamer.sinks.columns import Column, item_columns, page_columns
+from gossamer.sinks.sqlite import Sqlite
+from sinks.made import Book, book, loose, page
+
+COLUMNS = {"page": page_columns(), **item_columns([Book])}
+
+
+@contextmanager
+def opened(path: Path, columns: Any = COLUMNS, **options: Any) -> Iterator[Sqlite]:
+    sink = Sqlite(str(path), columns, **options)
+    assert sink.prepare() == 0
+    try:
+        yield sink
+    finally:
+        sink.close()
+
+
+def ask(path: Path, question: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as base:
+        return base.execute(question).fetchall()
+
+
+def test_rows_are_upserted_by_kind_and_key(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([page(1), book(1), page(2)])
+        sink.upsert([page(2, title="new"), book(1, title="newer")])
+    assert ask(path, "SELECT _key, title, status, redirects, error FROM page ORDER BY 1") == [
+        ("k1", "Page 1", 200, "[]", None), ("k2", "new", 200, "[]", None),
+    ]  # fmt: skip
+    assert ask(path, "SELECT _key, upc, title, _site FROM book") == [("1", "1", "newer", "a")]
+    assert [row[1] for row in ask(path, "PRAGMA table_info(page)")][1:-1] == [column.name for column in page_columns()]
+
+
+def test_values_have_their_types(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([book(1, price=Decimal("19.90"), tags=["a"], more={"x": None}), book(2, price=None)])
+    assert ask(path, "SELECT price, typeof(price), tags, more, stock FROM book") == [
+        (19.9, "real", '["a"]', '{"x":null}', 0), (None, "null", "[]", "{}", 0),
+    ]  # fmt: skip
+
+
+def test_a_batch_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([book(1)])
+        ask(path, "CREATE TRIGGER no BEFORE INSERT ON book WHEN NEW.upc = '3' BEGIN SELECT RAISE(ABORT, 'no'); END")
+        with pytest.raises(SinkError, match="no"):
+            sink.upsert([book(2), book(3), loose(1)])
+        ask(path, "DROP TRIGGER no")
+        assert ask(path, "SELECT upc FROM book") == [("1",)]
+        sink.upsert([book(2), book(3), loose(1)])  # and the connection goes on
+    assert ask(path, "SELECT count(*) FROM book") == [(3,)]
+
+
+def test_a_later_run_adds_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([book(1)])
+    wider = {"book": (*COLUMNS["book"], Column("colour"))}
+    with opened(path, wider) as sink:
+        row = book(2)
+        row.data["colour"] = "red"
+        sink.upsert([row])
+    assert ask(path, "SELECT upc, colour FROM book ORDER BY 1") == [("1", None), ("2", "red")]
+
+
+def test_undeclared_fields_go_to_extra(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    row = book(1)
+    row.data["colour"] = "red"
+    with opened(path) as sink:
+        sink.upsert([row, loose(1, a=1)])
+    assert ask(path, "SELECT _extra FROM book") == [('{"colour":"red"}',)]
+    assert ask(path, "SELECT _key, _extra FROM note") == [("1", '{"a":1}')]
+
+
+@pytest.mark.parametrize("kind", ['no"te', "sqlite_x", "select", "a; DROP TABLE page", "ü.x", "\0"])
+def test_any_kind_is_a_table(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([loose(1, kind, a=1), page(1)])
+        sink.upsert([loose(1, kind, a=2)])
+    tables = [name for (name,) in ask(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert len(tables) == 3
+    assert {"page", "book"} <= set(tables)
+
+
+@pytest.mark.parametrize("odd", ["\ud800", 10**30, "'); DROP TABLE book; --", "\0a", float("nan")], ids=repr)
+def test_odd_values_keep_the_batch_going(odd: Any, tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([book(1, title=odd), book(2)])
+    assert len(ask(path, "SELECT title FROM book")) == 2
+
+
+def test_fields_that_differ_by_case_only_are_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match="name of thing"),
+        opened(tmp_path / "out.sqlite", {"thing": (Column("name"), Column("Name"))}),
+    ):
+        pass
+
+
+def test_several_processes_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[3]); from sinks.made import page;"
+        "from gossamer.sinks.columns import page_columns; from gossamer.sinks.sqlite import Sqlite\n"
+        "sink = Sqlite(sys.argv[1], {'page': page_columns()}); sink.prepare()\n"
+        "for n in range(20): sink.upsert([page(20 * int(sys.argv[2]) + n), page(0)])\n"
+        "sink.close()"
+    )
+    tests = str(Path(__file__).parents[1])
+    runs = [subprocess.Popen([sys.executable, "-c", code, str(path), str(n), tests]) for n in range(3)]
+    assert [run.wait(60) for run in runs] == [0, 0, 0]
+    assert ask(path, "SELECT count(*) FROM page") == [(60,)]
+
+
+def test_a_killed_writer_leaves_whole_batches(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from sinks.made import page;"
+        "from gossamer.sinks.columns import page_columns; from gossamer.sinks.sqlite import Sqlite\n"
+        "sink = Sqlite(sys.argv[1], {'page': page_columns()}); sink.prepare(); sink.upsert([page(1)])\n"
+        "sink._base.execute('BEGIN'); sink._base.execute('DELETE FROM page'); os.kill(os.getpid(), 9)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])], check=False)
+    assert run.returncode == -9
+    with opened(path) as sink:
+        sink.upsert([page(1), page(2)])
+    assert ask(path, "SELECT _key FROM page ORDER BY 1") == [("k1",), ("k2",)]
+
+
+def test_it_is_durable_before_it_returns(tmp_path: Path) -> None:
+    with opened(tmp_path / "out.sqlite") as sink:
+        base = sink._connect()
+        assert base.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert base.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([page(1)])
+        base = sink._connect()
+        (pages,) = base.execute("PRAGMA page_count").fetchone()
+        base.execute(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(DiskFull, match=r"out\.sqlite") as raised:
+            sink.upsert([page(n, title="x" * 1000) for n in range(50)])
+        assert raised.value.exit_code == 16
+        base.execute("PRAGMA max_page_count=1000000")
+        assert ask(path, "SELECT count(*) FROM page") == [(1,)]
+        sink.upsert([page(2)])
+
+
+def test_overwrite_begins_a_new_file_and_append_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink:
+        sink.upsert([page(1)])
+    with opened(path) as sink:
+        sink.upsert([page(2)])
+    assert ask(path, "SELECT count(*) FROM page") == [(2,)]
+    with opened(path, overwrite=True) as sink:
+        sink.upsert([page(3)])
+    assert ask(path, "SELECT _key FROM page") == [("k3",)]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        Sqlite(str(tmp_path / "none" / "a.sqlite"), COLUMNS).prepare()
+    with pytest.raises(UsageError, match="no plain file"):
+        Sqlite(str(tmp_path), COLUMNS).prepare()
+    text = tmp_path / "text.sqlite"
+    text.write_text("no database, but long enough to be taken for one" * 40)
+    with pytest.raises(SinkError, match="is no SQLite database"):
+        Sqlite(str(text), COLUMNS).prepare()
+
+
+def test_a_lock_that_stays_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path, wait=0.05) as sink, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SinkError, match="locked"):
+            sink.upsert([page(1)])
+        other.execute("ROLLBACK")
+        sink.upsert([page(1)])
