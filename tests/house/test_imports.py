@@ -13,24 +13,13 @@ import pytest
 from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
-    "url",
-    "request",
-    "page",
-    "item",
-    "site",
-    "verdict",
-    "visit",
-    "parts",
-    "errors",
-    "settings",
-    "masking",
-    "summary",
-}
+    "url", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings", "masking", "units",
+}  # fmt: skip
 SHELVES = {
     "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "road", "revisit",
 }  # fmt: skip
 DOORS = {"cli", "web", "fleet", "__main__"}
-LAYERS = [NOUNS, SHELVES, {"sites"}, {"assemble"}, {"studies"}, DOORS]
+LAYERS = [NOUNS, SHELVES, {"sites"}, {"assemble", "targets"}, {"studies"}, DOORS]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
 
