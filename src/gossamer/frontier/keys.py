@@ -62,6 +62,15 @@ def tag(bucket: int) -> str:
     return f"{{b:{bucket:03x}}}"
 
 
+def bucket_of(host: str, buckets: int) -> int:
+    """The bucket of a host: that of its registered domain, so that limits and politeness of a domain meet in one."""
+    if buckets == 1:
+        return 0
+    from gossamer import url
+
+    return url.fingerprint(url.registered_domain(host), 0) % buckets
+
+
 def known(key: str) -> bool:
     """Whether a key found in the store is one of those named above."""
     return KNOWN.match(key) is not None

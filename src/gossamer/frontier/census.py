@@ -1,0 +1,246 @@
+"""The read model, for the doors alone: what the frontier holds, without touching it. Scans in pages, never KEYS."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import operator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.frontier import keys
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.locate import Locator, Place
+from gossamer.frontier.store import Store
+from gossamer.frontier.tally import counts, scan, summary
+from gossamer.request import unpack
+from gossamer.summary import Summary
+
+SORTS = ("waiting", "delay", "next", "host", "in_flight")
+PAGE = 500
+
+
+class HostLine(msgspec.Struct):
+    """One host of a crawl. Times in seconds; `next` from now."""
+
+    host: str
+    state: str
+    """paused, closed (by robots.txt), robots (that is being asked for), busy, waiting (for its time), ready, idle."""
+    waiting: int
+    in_flight: int
+    delay: float | None
+    next: float
+
+
+class Queued(msgspec.Struct):
+    """What one crawl holds of a host."""
+
+    crawl: str
+    levels: dict[int, int]
+    retrying: int
+    parked: int
+    accepted: int
+    """Pages taken in; counted for hosts that are no seed's."""
+    vouchers: int
+
+
+class HostView(msgspec.Struct):
+    """All that is known of a host; times in seconds, `next`, `paused` and expiries from now."""
+
+    host: str
+    bucket: int
+    known: bool
+    in_flight: int
+    at_once: int | None
+    next: float
+    delay: float | None
+    fixed_delay: float | None
+    """Set by an operator (`host rate`)."""
+    pace: str
+    crawl_delay: float
+    paused: float
+    robots: dict[str, dict[str, float]]
+    """By scheme: version (negative: closed), expires, attempts."""
+    crawls: list[Queued]
+
+
+class Letter(msgspec.Struct):
+    """A dead letter. `at` in seconds since the epoch."""
+
+    id: int
+    bucket: int
+    url: str
+    host: str
+    reason: str
+    detail: str
+    at: float
+    attempts: int
+    depth: int
+    referrer: str | None
+
+
+class Census:
+    """Reads one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.crawls = Crawls(store)
+
+    async def summary(self, name: str) -> Summary:
+        """The crawl's summary; it adds up at any moment."""
+        return await summary(self.store, name)
+
+    async def counts(self, name: str) -> dict[str, int]:
+        """The raw counts, summed over the buckets."""
+        return dict(await counts(self.store, name))
+
+    async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
+        """The crawl's hosts that come first by `sort` (one of SORTS)."""
+        now = await self.now()
+        best: dict[str, HostLine] = {}
+        largest = sort in ("waiting", "delay", "in_flight")
+        rank: Callable[[HostLine], Any] = operator.attrgetter(sort)
+        order = (lambda line: (rank(line) or 0, line.host)) if sort != "host" else rank
+        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+            pipe = self.store.client.pipeline(transaction=False)
+            for key in found:
+                tag, host = _parts(key, name)
+                pipe.hget(key, "q")
+                pipe.zcard(f"{tag}{name}:t:{host}")
+                pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd"])
+            got = await self.store.guard(pipe.execute())
+            for j, key in enumerate(found):
+                line = _line(_parts(key, name)[1], int(got[3 * j] or 0) + int(got[3 * j + 1]), got[3 * j + 2], now)
+                best[line.host] = line
+            if len(best) > 4 * limit + PAGE:
+                best = {line.host: line for line in _first(best, limit, order, largest)}
+        return _first(best, limit, order, largest)
+
+    async def host(self, host: str) -> HostView:
+        """One host: the state that all crawls share, and what each crawl holds of it."""
+        bucket = keys.bucket_of(host, self.store.buckets)
+        tag, now = keys.tag(bucket), await self.now()
+        raw = await self._do(self.store.client.hgetall(f"{tag}h:{host}"))
+        h = {k.decode(): v.decode() for k, v in raw.items()}
+        held = [await self._held(tag, name, host) for name in await self.crawls.names()]
+        robots = {scheme: _rules(h, s, now) for s, scheme in (("h", "http"), ("s", "https")) if f"v{s}" in h}
+        return HostView(
+            host, bucket, bool(h) or any(held), int(h.get("i", 0)), int(h["m"]) if "m" in h else None,
+            _from_now(h.get("n"), now), _ms(h.get("d")), _ms(h.get("D")), h.get("c", ""), _ms(h.get("cd")) or 0.0,
+            _from_now(h.get("p"), now), robots, [one for one in held if one],
+        )  # fmt: skip
+
+    async def locate(self, name: str, url: str, fingerprint: int, canonical: Callable[[str], str | None]) -> Place:
+        """Where a URL is now in a crawl (`locate.Locator`)."""
+        record = await self.crawls.need(name)
+        return await Locator(self.store, name, record.spec, canonical).locate(url, fingerprint)
+
+    async def dead(
+        self, name: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0, page: int = PAGE
+    ) -> AsyncIterator[Letter]:
+        """Dead letters by bucket in the order of their death; `since` in seconds since the epoch."""
+        buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
+        for bucket in buckets:
+            crawl = f"{keys.tag(bucket)}{name}:"
+            last = int(await self._do(self.store.client.hget(f"{crawl}n", "letter")) or 0)
+            for first in range(1, last + 1, page):
+                ids = list(range(first, min(first + page, last + 1)))
+                for number, raw in zip(ids, await self._do(self.store.client.hmget(f"{crawl}x", ids)), strict=True):
+                    letter = _letter(number, bucket, raw) if raw else None
+                    if (
+                        letter
+                        and letter.at >= since
+                        and host in (None, letter.host)
+                        and reason in (None, letter.reason)
+                    ):
+                        yield letter
+
+    async def workers(self, name: str) -> dict[str, Any]:
+        """The last heartbeat of each worker."""
+        found: dict[str, Any] = {}
+        for bucket in range(self.store.buckets):
+            raw = await self._do(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
+            found |= {k.decode(): json.loads(v) for k, v in raw.items()}
+        return found
+
+    async def now(self) -> float:
+        """The store's clock, seconds since the epoch."""
+        whole, micro = await self._do(self.store.client.time())
+        return int(whole) + int(micro) / 1e6
+
+    async def _held(self, tag: str, name: str, host: str) -> Queued | None:
+        crawl = f"{tag}{name}:"
+        raw = await self._do(self.store.client.hgetall(f"{crawl}h:{host}"))
+        if not raw:
+            return None
+        levels = [level for level in raw.get(b"L", b"").decode().split(",") if level]
+        pipe = self.store.client.pipeline(transaction=False)
+        for level in levels:
+            pipe.llen(f"{crawl}q:{host}:{level}")
+        pipe.zcard(f"{crawl}t:{host}")
+        pipe.llen(f"{crawl}p:{host}")
+        *lengths, retrying, parked = await self.store.guard(pipe.execute())
+        by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
+        return Queued(name, by_level, retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0)))
+
+    async def _do(self, call: Any) -> Any:
+        return await self.store.guard(cast(Awaitable[Any], call))
+
+
+def _parts(key: bytes, name: str) -> tuple[str, str]:
+    """The bucket's tag and the host in the key of a crawl's host."""
+    text = key.decode()
+    tag = text[: text.index("}") + 1]
+    return tag, text[len(tag) + len(name) + 3 :]
+
+
+def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
+    i, usual, m, n, p, d, fixed, robots, vh, vs, floor = shared
+    free = int(i or 0) < int(m or usual or 1)
+    starts = max(_from_now(n, now), _from_now(p, now))
+    if _from_now(p, now) > 0:
+        state = "paused"
+    elif robots:
+        state = "robots"
+    elif any(int(version) < 0 for version in (vh, vs) if version):
+        state = "closed"
+    elif not free:
+        state = "busy"
+    elif not waiting:
+        state = "idle"
+    else:
+        state = "waiting" if starts > 0 else "ready"
+    delay = _ms(fixed if fixed is not None else d)
+    floor_s = _ms(floor) or 0.0
+    return HostLine(
+        host, state, waiting, int(i or 0), max(delay, floor_s) if delay is not None else floor_s or None, starts
+    )
+
+
+def _rules(h: dict[str, str], scheme: str, now: float) -> dict[str, float]:
+    tries = float(h.get(f"a{scheme}", 0))
+    return {"version": float(h[f"v{scheme}"]), "expires": _from_now(h.get(f"e{scheme}"), now), "attempts": tries}
+
+
+def _first(lines: dict[str, HostLine], limit: int, order: Callable[[HostLine], Any], largest: bool) -> list[HostLine]:
+    pick = heapq.nlargest if largest else heapq.nsmallest
+    return pick(limit, lines.values(), key=order)
+
+
+def _letter(number: int, bucket: int, raw: bytes) -> Letter:
+    reason, detail, host, level, ms, entry = raw.split(b"\t", 5)
+    request = unpack(host.decode(), entry, int(level))
+    return Letter(
+        number, bucket, request.url, request.url.split("/", 3)[2], reason.decode(), detail.decode("utf-8", "replace"),
+        int(ms) / 1000, entry[1] - 48, request.depth, request.referrer,
+    )  # fmt: skip
+
+
+def _ms(value: str | bytes | None) -> float | None:
+    return None if value is None else float(value) / 1000
+
+
+def _from_now(value: str | bytes | None, now: float) -> float:
+    return max(0.0, round(float(value or 0) / 1000 - now, 3))

@@ -1,0 +1,163 @@
+"""Where one URL is now: found by its fingerprint in the seen-set, then by looking through what its host holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import msgspec
+
+from gossamer.frontier import keys
+from gossamer.frontier.crawls import Spec
+from gossamer.frontier.store import Store
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import Request, split, unpack
+
+MOST = 1_000_000
+"""Entries of one host that are looked through."""
+PAGE = 1000
+
+
+class Place(msgspec.Struct):
+    """`state`: unknown, pending, leased, retrying, parked, dead or done; the rest as far as it applies."""
+
+    state: str
+    host: str
+    level: int | None = None
+    position: int | None = None
+    """From the front of its level, 0 is next."""
+    token: int | None = None
+    due: float | None = None
+    """Seconds from now until the lease runs out or the retry is due."""
+    attempt: int | None = None
+    reason: str | None = None
+    detail: str | None = None
+    at: float | None = None
+    """When it died, seconds since the epoch."""
+    request: Request | None = None
+
+
+class Locator:
+    """Looks for URLs of one crawl. `canonical` gives the deduplication key's URL, None for what is no URL."""
+
+    def __init__(self, store: Store, name: str, spec: Spec, canonical: Callable[[str], str | None]) -> None:
+        self.store, self.name, self.canonical = store, name, canonical
+        self._frontier = Frontier(store, name, Policy(seen=spec.seen))
+
+    async def locate(self, url: str, fingerprint: int) -> Place:
+        """Where the URL (in fetch form) is; `fingerprint` is that of its canonical form with the store's seed."""
+        host = split(url)[1]
+        bucket = keys.bucket_of(host, self.store.buckets)
+        crawl = f"{keys.tag(bucket)}{self.name}:"
+        if not await self._seen(crawl, fingerprint):
+            return Place("unknown", host)
+        wanted = self.canonical(url)
+
+        def ours(where: str, entry: bytes, level: int) -> Request | None:
+            if where != host:
+                return None
+            request = unpack(where, entry, level)
+            return request if request.url == url or self.canonical(request.url) == wanted else None
+
+        # in the order in which URLs move, and twice, so that one that moves meanwhile is met
+        for look in (self._queued, self._leased, self._retrying, self._dead, self._parked) * 2:
+            place = await look(crawl, host, ours)
+            if place is not None:
+                return place
+        return Place("done", host)
+
+    async def _seen(self, crawl: str, fingerprint: int) -> bool:
+        """The same question as seen.lua asks, without remembering."""
+        high, low = self._frontier.remainder(fingerprint)
+        raw = await self._do(self.store.client.hgetall(f"{crawl}g"))
+        gens = {k.decode(): int(v) for k, v in raw.items()}
+        for g in range(1, gens.get("n", 0) + 1):
+            unit = math.floor(high * gens[f"s{g}"] / 4294967296)
+            if self._frontier.policy.seen != "bloom":
+                found = await self._do(self.store.client.sismember(f"{crawl}s:{g}:{unit}", cast(Any, low)))
+            else:
+                found = await self._in_bloom(f"{crawl}b:{g}:{unit // 4096}", unit % 4096, low % 4294967296)
+            if found:
+                return True
+        return False
+
+    async def _in_bloom(self, key: str, word: int, low: int) -> bool:
+        mask = 0
+        for j in range(4):
+            mask |= 1 << (low // 32**j % 32)
+        have = await self._do(cast(Any, self.store.client).execute_command("BITFIELD", key, "GET", "u32", f"#{word}"))
+        return int(have[0]) & mask == mask
+
+    async def _leased(self, crawl: str, host: str, ours: Any) -> Place | None:
+        async for token, record in self._fields(f"{crawl}lp"):
+            where, level, kind, _, _, entry = record.split(b"\t", 5)
+            if kind != b"robots" and (request := ours(where.decode(), entry, int(level))):
+                expiry = await self._do(self.store.client.zscore(f"{crawl}l", token))
+                due = None if expiry is None else float(expiry) / 1000 - await self._now()
+                return Place(
+                    "leased", host, int(level), token=int(token), due=due, attempt=entry[1] - 48, request=request
+                )
+        return None
+
+    async def _queued(self, crawl: str, host: str, ours: Any) -> Place | None:
+        levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
+        for level in (levels or b"").decode().split(","):
+            if level and (found := await self._in_list(f"{crawl}q:{host}:{level}", host, int(level), ours)):
+                position, request, attempt = found
+                return Place("pending", host, int(level), position, attempt=attempt, request=request)
+        return None
+
+    async def _parked(self, crawl: str, host: str, ours: Any) -> Place | None:
+        found = await self._in_list(f"{crawl}p:{host}", host, 0, ours)
+        return Place("parked", host, position=found[0], request=found[1]) if found else None
+
+    async def _retrying(self, crawl: str, host: str, ours: Any) -> Place | None:
+        for first in range(0, MOST, PAGE):
+            page = await self._do(
+                self.store.client.zrange(f"{crawl}t:{host}", first, first + PAGE - 1, withscores=True)
+            )
+            for member, score in page:
+                level, entry = member.split(b"\t", 1)
+                if request := ours(host, entry, int(level)):
+                    due = float(score) / 1000 - await self._now()
+                    return Place("retrying", host, int(level), due=due, attempt=entry[1] - 48, request=request)
+            if len(page) < PAGE:
+                return None
+        return None
+
+    async def _dead(self, crawl: str, host: str, ours: Any) -> Place | None:
+        async for _, letter in self._fields(f"{crawl}x"):
+            reason, detail, where, level, ms, entry = letter.split(b"\t", 5)
+            if request := ours(where.decode(), entry, int(level)):
+                return Place(
+                    "dead", host, int(level), attempt=entry[1] - 48, reason=reason.decode(),
+                    detail=detail.decode("utf-8", "replace"), at=int(ms) / 1000, request=request,
+                )  # fmt: skip
+        return None
+
+    async def _in_list(self, key: str, host: str, level: int, ours: Any) -> tuple[int, Request, int] | None:
+        for first in range(0, MOST, PAGE):
+            page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))
+            for position, entry in enumerate(page, first):
+                if request := ours(host, entry, level):
+                    return position, request, entry[1] - 48
+            if len(page) < PAGE:
+                return None
+        return None
+
+    async def _fields(self, key: str) -> Any:
+        cursor = 0
+        while True:
+            cursor, page = await self._do(self.store.client.hscan(key, cursor, count=PAGE))
+            for field, value in page.items():
+                yield field, value
+            if not cursor:
+                return
+
+    async def _now(self) -> float:
+        whole, micro = await self._do(self.store.client.time())
+        return int(whole) + int(micro) / 1e6
+
+    async def _do(self, call: Any) -> Any:
+        return await self.store.guard(cast(Awaitable[Any], call))

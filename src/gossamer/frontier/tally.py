@@ -1,0 +1,74 @@
+"""A crawl's summary, added up from the counts of its buckets: each bucket is read at one moment, so the sum adds up."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from gossamer.frontier import keys
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.store import Store
+from gossamer.summary import Summary
+
+PAGE = 1000
+"""Keys or fields asked for in one step of a scan."""
+
+
+async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
+    """The crawl's summary now. `hosts`: how many it met, where the caller knows; else they are counted.
+
+    Raises UsageError when no such crawl is there.
+    """
+    record = await Crawls(store).need(name)
+    run_at = await store.guard(cast(Awaitable[Any], store.client.hget(keys.record(name), "run_at")))
+    elapsed = record.spent + (max(0.0, time.time() - float(run_at)) if run_at else 0.0)
+    n = await counts(store, name)
+    if hosts is None:
+        hosts = 0
+        async for found in scan(store, f"{{b:???}}{name}:h:*"):
+            hosts += len(found)
+    return Summary(
+        crawl=name, state=record.state, reason=record.reason,
+        started_at=_moment(record.started_at),
+        elapsed=round(elapsed, 3), found=n["found"], pages=n["pages"], redirected=n["redirected"], items=n["items"],
+        succeeded=n["succeeded"], failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"], dead=n["dead"],
+        pending=n["open"] - n["infra"], bytes=n["bytes"],
+        pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
+        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
+    )  # fmt: skip
+
+
+async def counts(store: Store, name: str) -> Counter[str]:
+    """All counts of the crawl, summed over its buckets; a count that is not there is 0."""
+    total: Counter[str] = Counter()
+    for first in range(0, store.buckets, 256):
+        pipe = store.client.pipeline(transaction=False)
+        for bucket in range(first, min(first + 256, store.buckets)):
+            pipe.hgetall(f"{keys.tag(bucket)}{name}:n")
+        for found in await store.guard(pipe.execute()):
+            for field, value in found.items():
+                if field != b"tat":  # a time, no count
+                    total[field.decode()] += int(value)
+    return total
+
+
+async def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
+    """Keys that match, in pages; a key may come twice when the store grows meanwhile. Never blocks the store."""
+    cursor: Any = 0
+    while True:
+        cursor, found = await store.guard(cast(Awaitable[Any], store.client.scan(cursor, match=pattern, count=PAGE)))
+        if found:
+            yield found
+        if int(cursor) == 0:
+            return
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _reasons(n: Counter[str], prefix: str) -> dict[str, int]:
+    return {k.removeprefix(prefix): v for k, v in sorted(n.items()) if k.startswith(prefix) and v}
