@@ -18,8 +18,8 @@ NOUNS = {
 SHELVES = {
     "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "road", "revisit",
 }  # fmt: skip
-DOORS = {"cli", "web", "fleet", "__main__"}
-LAYERS = [NOUNS, SHELVES, {"sites"}, {"assemble", "targets"}, {"studies"}, DOORS]
+DOORS = {"door", "cli", "web", "fleet", "__main__"}
+LAYERS = [NOUNS, SHELVES, {"sites"}, {"assemble", "targets"}, {"studies"}, {"door"}, DOORS - {"door"}]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
 
