@@ -274,3 +274,12 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
 def test_an_empty_crawl_leaves_an_empty_folder(tmp_path: Path) -> None:
     crawl(folder(tmp_path / "out"), Store(), [])
     assert names(tmp_path / "out") == []
+
+
+def test_the_journal_is_cut_too(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    sink = folder(path, part_bytes=1 << 20)
+    first = sink.append(sink.prepare(), ROWS[:2])
+    sink.append(first, ROWS[2:5])
+    assert sink.append(first, ()) == first
+    assert [journal.stat().st_size for journal in path.glob("_journal*")] == [first]
