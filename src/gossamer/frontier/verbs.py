@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -145,6 +145,18 @@ class Frontier:
         """Committed length of each file in bytes, None where nothing was committed yet."""
         found = await self.store.guard(self.store.client.hmget(f"{tag(bucket)}{self.crawl}:f", list(files)))
         return [None if x is None else int(x) for x in found]
+
+    async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
+        """Change counts outside a settle (refused seeds)."""
+        pipe = self.store.client.pipeline()
+        for field, by in changes.items():
+            if by:
+                pipe.hincrby(f"{tag(bucket)}{self.crawl}:n", field, by)
+        await self.store.guard(pipe.execute())
+
+    async def base(self, file: str, length: int) -> None:
+        """Commit the first length of a file in bytes, before any row of ours is in it."""
+        await self.store.guard(cast(Any, self.store.client.hsetnx(f"{tag(0)}{self.crawl}:f", file, str(length))))
 
 
 def _claim(

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from gossamer.errors import Stale
-from gossamer.parts import FileOutput, Frontier, Log, TableSink
+from gossamer.parts import FileOutput, FileSink, Frontier, Log, TableSink
 from gossamer.visit import Adds, Row, Visit
 
 MOST_VISITS = 256
@@ -72,6 +72,18 @@ class Committer:
         """Visits handed over and not settled yet."""
         return self.under_way + self.waiting
 
+    async def open(self) -> None:
+        """Prepare the outputs, so that what is wrong with them is said before the first page is fetched."""
+        await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
+        self._locked = True
+        await self._read_lengths()
+        for output in self._files:
+            for sink in output.sinks():  # what a killed run left beyond the committed length goes now
+                await self._in_thread(sink.append, self._lengths[sink.target()], ())
+        if not self._alone:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            self._locked = False
+
     async def run(self) -> None:
         """Commit until `close` was called and nothing waits. A surprise ends it."""
         while not self._closing or self.waiting:
@@ -95,15 +107,15 @@ class Committer:
         self._wake.set()
 
     async def finish(self) -> None:
-        """After `run` has ended well: close the outputs (the last Parquet part); then `release`."""
-        if self._files and not self._locked:
+        """After `run` has ended well: close the outputs (the last Parquet part)."""
+        if not self._locked:
             await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
+            self._locked = True
         await self._read_lengths()
         await self._in_thread(self._close_outputs)
-        self.release()
 
     def release(self) -> None:
-        """Let lock and thread go."""
+        """Let lock and thread go, however it ended."""
         self._thread.shutdown(wait=True)
         os.close(self._lock)
 
@@ -164,12 +176,21 @@ class Committer:
         return None
 
     async def _read_lengths(self) -> None:
-        """Committed length of every file: the largest that any bucket knows (one lock orders them all)."""
-        targets = [sink.target() for output in self._files for sink in output.sinks()]
-        self._lengths = dict.fromkeys(targets, 0)
-        for bucket in range(self._buckets):
-            for path, length in zip(targets, await self._frontier.lengths(bucket, targets), strict=True):
-                self._lengths[path] = max(self._lengths[path], length or 0)
+        """Committed length of every output: the largest that any bucket knows (one lock orders them all).
+
+        One that no bucket knows is new to the crawl: it is prepared, and its first length committed before any row.
+        """
+        sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
+        sinks |= {table.target(): table for table in self._tables}
+        known: dict[str, int] = {}
+        for bucket in range(self._buckets if sinks else 0):
+            for path, length in zip(sinks, await self._frontier.lengths(bucket, list(sinks)), strict=True):
+                if length is not None:
+                    known[path] = max(known.get(path, 0), length)
+        for path in sinks.keys() - known.keys():
+            known[path] = await self._in_thread(sinks[path].prepare)
+            await self._frontier.base(path, known[path])
+        self._lengths = known
 
     def _append(self, rows: list[Row]) -> list[tuple[str, int, int]]:
         """In the thread: rows to their files; (path, committed, new length) of each that moved."""

@@ -13,7 +13,7 @@ import msgspec
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
 from gossamer.politeness import pace
-from gossamer.request import Request
+from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
 from gossamer.road.gate import Gate
@@ -165,7 +165,11 @@ class Visitor:
         hops = (*request.hops, request.url)
         if request.depth == 0:
             await self.anchor(request.url, verdict.target)
-        child = msgspec.structs.replace(request, url=verdict.target, hops=hops, headers=None, proxy=request.proxy)
+        child = msgspec.structs.replace(request, url=verdict.target, hops=hops)
+        if split(verdict.target)[:2] != split(request.url)[:2]:
+            child = msgspec.structs.replace(child, headers=None)  # they were meant for that origin alone
+        if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
+            child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if request.use and request.use.startswith("@") else "rf"
         self.taker.request(child, taken, self.taker.voucher(claim), flags)
         counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}

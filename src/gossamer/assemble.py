@@ -1,0 +1,244 @@
+"""Settings -> a ready worker: the only file that names concrete parts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer import url as urls
+from gossamer.collectors.http import HttpCollector
+from gossamer.egress.resolver import Resolver
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.identity.plain import Plain
+from gossamer.metrics.attempts import AttemptsLog
+from gossamer.parts import Collector, FileOutput, TableSink
+from gossamer.politeness.access import MOST as ROBOTS_SIZE
+from gossamer.politeness.pace import Delay
+from gossamer.road.committer import Committer
+from gossamer.road.gate import Gate
+from gossamer.road.taker import Taker
+from gossamer.road.visitor import Visitor
+from gossamer.road.worker import Worker
+from gossamer.scope import Scope
+from gossamer.settings import Settings
+from gossamer.sinks import columns
+from gossamer.sinks.formats import FileOutput as Files
+from gossamer.sinks.formats import open_output
+from gossamer.sites.reader import SiteReader
+from gossamer.visit import Claim
+
+
+class Output(msgspec.Struct, frozen=True):
+    """One `-o` or `-O`."""
+
+    spec: str
+    overwrite: bool = False
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """All that a crawl was given; it travels to worker processes as JSON."""
+
+    targets: list[str]
+    settings: Settings
+    outputs: list[Output] = []
+    pages: str | None = None
+    name: str | None = None
+    fresh: bool = False
+    text: bool = False
+    links: bool = False
+    headers: dict[str, str] = {}
+    args: dict[str, str] = {}
+    priority: int = 0
+    sitemaps: bool = False
+
+
+class Setup(msgspec.Struct, kw_only=True):
+    """A job made ready by the door: what every worker of the crawl shares."""
+
+    job: Job
+    crawl: str
+    spec: Spec
+    store: str
+    seeds: list[str]
+    """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
+    allowed: list[str]
+    """Private hosts that were typed as seeds."""
+    credentials: dict[str, tuple[str, str]] = {}
+    alone: bool = True
+    deadline: float | None = None
+    """Seconds of work left."""
+
+
+async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
+    """The store of the settings: a shared one by URL, else the data folder's own, adopted or started."""
+    embedded = None
+    if settings.store is None:
+        embedded = Embedded(Path(settings.data))
+        url = await asyncio.to_thread(embedded.start)
+    else:
+        url = settings.store
+    try:
+        store = await open_url(url)
+    except BaseException:
+        if embedded is not None:
+            embedded.leave()
+        raise
+    return store, embedded
+
+
+async def open_url(url: str) -> Store:
+    """A checked store by URL."""
+    store = connect(url)
+    await reach(store, 5.0)
+    await store.open(BUCKETS_EMBEDDED if url.startswith("unix://") else BUCKETS_SERVER, urls.psl_hash())
+    return store
+
+
+def policy(settings: Settings) -> Policy:
+    """How the frontier claims and adds for these settings."""
+    delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
+    return Policy(
+        delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
+        limit=-1 if settings.limit is None else settings.limit,
+        size_limit=-1 if settings.size_limit is None else settings.size_limit,
+        rate=settings.rate or 0.0, seen=settings.seen, host_pages=settings.page_cap,
+    )  # fmt: skip
+
+
+def collector(settings: Settings, resolver: Resolver, *, robots: bool = False) -> Collector:
+    """The plain rung: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+    plain = HttpCollector(
+        resolver, user_agent=settings.agent, total=settings.timeout, wire=settings.max_size, decoded=2 * settings.max_size,
+        http2=settings.http2, ca_file=settings.ca_file, connections=max(256, settings.concurrency),
+    )  # fmt: skip
+    if settings.cache and not robots:
+        from gossamer.collectors.cache import CacheCollector
+
+        return CacheCollector(plain, settings.cache)
+    return plain
+
+
+class Bench:
+    """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
+
+    def __init__(self, setup: Setup, store: Store, name: str, stop: asyncio.Event) -> None:
+        self.setup, self.store, self.name = setup, store, name
+        settings = setup.job.settings
+        self.crawls = Crawls(store)
+        self.frontier = Frontier(store, setup.crawl, policy(settings))
+        self.folder = Path(settings.data) / setup.crawl
+        self.canonical = _canonical(setup.spec)
+        domain = lru_cache(10_000)(urls.registered_domain)
+        own_domains = {domain(urls.host(seed)) for seed in setup.seeds}
+        self.own: Callable[[str], bool] = lru_cache(10_000)(lambda host: domain(host) in own_domains)
+        self.scope = scope(setup.spec, settings, setup.seeds)
+        self.sites = site_files.load_all(setup.job.targets, setup.job.args)
+        self.taker = Taker(
+            self.scope, seed=store.seed, remainder=self.frontier.remainder, canonical=self.canonical, own=self.own,
+            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
+        )  # fmt: skip
+        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
+        self.http = collector(settings, self.resolver)
+        self.robots = collector(settings, self.resolver, robots=True)
+        self.reader = SiteReader(self.sites, self.taker, self.canonical, text=setup.job.text, links=setup.job.links,
+                                 pages=setup.job.pages is not None or not self.sites)  # fmt: skip
+        files, tables = outputs(setup, self.sites)
+        self.committer = Committer(
+            self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=tables,
+            log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
+        )  # fmt: skip
+        deadline = None if setup.deadline is None else time.monotonic() + setup.deadline
+        self.worker = Worker(
+            self.frontier, self._visitor(settings), self.committer, buckets=store.buckets, concurrency=settings.concurrency,
+            state=self._state, stop=stop, surprise=self._surprise, deadline=deadline,
+        )  # fmt: skip
+        self._anchors: set[tuple[str, str]] = set()
+
+    def _visitor(self, settings: Settings) -> Visitor:
+        fixed = None if settings.delay is None else Delay(*settings.delay)
+        agent = settings.agent.partition("/")[0].strip()
+        gate = Gate(
+            self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
+            parse=urls.parse,
+        )  # fmt: skip
+        identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain)
+        return Visitor(
+            self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, identity, parse=urls.parse,
+            retries=settings.retries, fixed=fixed, anchor=self._anchor, sitemaps=self.setup.job.sitemaps,
+        )  # fmt: skip
+
+    async def _state(self) -> str:
+        """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
+        state, _ = await self.crawls.state(self.setup.crawl)
+        for pair in await self.crawls.anchors(self.setup.crawl):
+            self._widen(*pair)
+        return state
+
+    async def _anchor(self, source: str, target: str) -> None:
+        if (source, target) not in self._anchors:
+            await self.crawls.anchor(self.setup.crawl, source, target)
+            self._widen(source, target)
+
+    def _widen(self, source: str, target: str) -> None:
+        if (source, target) not in self._anchors:
+            self._anchors.add((source, target))
+            self.scope = self.scope.re_anchored(source, target)
+            self.taker.widen(self.scope)
+
+    def _surprise(self, claim: Claim, error: Exception) -> None:
+        """A bug met on a page: kept with its URL; the claim is left to run out."""
+        with open(self.folder / "surprises.log", "a") as log:
+            print(claim.request.url, *traceback.format_exception(error), sep="\n", file=log)
+
+    async def run(self) -> str:
+        """Work until the worker ends; its outcome. Outputs are left as they are: `Committer.finish` ends them."""
+        await self.committer.open()
+        await self._state()
+        return await self.worker.run()
+
+    async def close(self) -> None:
+        """Let connections and files go."""
+        self.committer.release()
+        await self.http.close()
+        await self.robots.close()
+        await self.resolver.close()
+
+
+def scope(spec: Spec, settings: Settings, seeds: list[str]) -> Scope:
+    """The pure filters of a crawl."""
+    return Scope.of(
+        seeds, spec.scope, include=spec.include, exclude=spec.exclude, depth=spec.depth, ports=settings.allow_port
+    )
+
+
+def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[TableSink]]:
+    """The sinks of a job: files and tables."""
+    job = setup.job
+    kinds: dict[str, Any] = {}
+    pages = {"page": columns.page_columns(text=job.text, links=job.links)}
+    if sites:
+        kinds = {kind: columns.item_columns(item) for site in sites for kind, item in site.items.items()}
+    opened = [open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.crawl) for o in job.outputs]
+    if job.pages is not None:
+        opened.append(open_output(job.pages, pages, owner=setup.crawl))
+    files: list[FileOutput] = [o for o in opened if isinstance(o, Files)]
+    return files, [o for o in opened if not isinstance(o, Files)]
+
+
+def _canonical(spec: Spec) -> Callable[[str], str | None]:
+    if not spec.drop:
+        return urls.canonical
+    drop = urls.DEFAULT_DROP | frozenset(spec.drop)
+    return lambda url: urls.canonical(url, drop=drop)

@@ -1,0 +1,279 @@
+"""What every door to a crawl does: make the store ready, seed, start workers, watch, end. The same for CLI and Python."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer import targets
+from gossamer import url as urls
+from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
+from gossamer.errors import ConfigError, CrawlFailed, StoreError, UsageError
+from gossamer.frontier.census import Census
+from gossamer.frontier.crawls import ENDED, Crawls, Record, Spec
+from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.store import Store
+from gossamer.frontier.verbs import Frontier
+from gossamer.request import Request
+from gossamer.road.taker import Taken
+from gossamer.summary import Summary
+
+BATCH = 5000
+"""Seeds added in one go."""
+
+
+class Live(msgspec.Struct):
+    """What a progress display needs. `rate`: pages a second now; `left`: seconds, None when nobody can tell."""
+
+    summary: Summary
+    queue: int
+    in_flight: int
+    rate: float
+    left: float | None
+    hosts: list[tuple[str, ...]]
+
+
+Watch = Callable[[Live], None]
+
+
+async def crawl(job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None) -> Summary:
+    """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
+    setup, given = prepare(job)
+    stop = stop or asyncio.Event()
+    folder = Path(job.settings.data) / setup.crawl
+    with held(folder, setup.crawl):
+        store, embedded = await open_store(job.settings)
+        try:
+            setup.store = store.url
+            record, over = await begin(setup, store, job)
+            if over is not None:
+                return over
+            if embedded is not None and embedded.alone:
+                await everybody_died(setup, store)
+            await seed(setup, store, given, record)
+            outcome = await Run(setup, store, embedded, watch, stop).work()
+            return await end(setup, store, outcome)
+        finally:
+            await store.close()
+            if embedded is not None:
+                await asyncio.to_thread(embedded.leave)
+
+
+def prepare(job: Job) -> tuple[Setup, list[Request]]:
+    """Read the targets: what every worker shares, and the seeds. Raises UsageError, ConfigError."""
+    if not job.targets:
+        raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
+    read = [targets.read(text) for text in job.targets]
+    sites = site_files.load_all(job.targets, job.args)
+    name = job.name or targets.crawl_name(read, [site.name for site in sites])
+    rejected: list[targets.Rejected] = []
+    given: list[Request] = []
+    credentials: dict[str, tuple[str, str]] = {}
+    plain = [request for target in read if target.kind != "site" for request in targets.requests(target, rejected)]
+    for request in [*plain, *(seed for site in sites for seed in site.requests())]:
+        bare, secret = urls.split_credentials(request.url)
+        if secret is not None:
+            credentials[urls.host(bare)] = secret
+        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
+    if rejected:
+        keep_aside(Path(job.settings.data) / name, rejected)
+    if not given:
+        raise UsageError(_no_seeds(rejected))
+    s = job.settings
+    spec = Spec(
+        sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen, sorted(s.drop_parameters)
+    )
+    return Setup(
+        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope), credentials=credentials,
+        allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
+    ), given  # fmt: skip
+
+
+def anchors(given: list[Request], scope: str) -> list[str]:
+    """The URLs that make the scope: one a host is enough unless the paths matter."""
+    if scope in ("page", "prefix"):
+        return list(dict.fromkeys(request.url for request in given))
+    return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
+
+
+async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary | None]:
+    """Create the crawl or take it up; the summary when it is finished already."""
+    crawls = Crawls(store)
+    known = await crawls.get(setup.crawl)
+    if known is not None and job.fresh:
+        await crawls.forget(setup.crawl)
+        known = None
+    elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
+        return known, await Census(store).summary(setup.crawl)
+    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs])
+    if job.settings.time_limit is not None:
+        setup.deadline = max(0.0, job.settings.time_limit - record.spent)
+    return record, None
+
+
+async def everybody_died(setup: Setup, store: Store) -> None:
+    """The folder's lock proves that nobody lives: all leases return at once, and nobody is blamed."""
+    for crawl in await Crawls(store).names():
+        frontier = Frontier(store, crawl, policy(setup.job.settings))
+        for bucket in range(store.buckets):
+            while (await frontier.sweep(bucket, nobody_lives=True))[0]:
+                pass
+
+
+async def seed(setup: Setup, store: Store, given: list[Request], record: Record) -> None:
+    """Add the seeds, in batches; adding them again changes nothing."""
+    bench_stop = asyncio.Event()
+    bench = Bench(setup, store, "door", bench_stop)
+    try:
+        flags = "r" if record.seeded else ""  # a known seed is not found a second time
+        taken = Taken()
+        for number, request in enumerate(given, 1):
+            infra = "i" if (request.use or "").startswith("@") else ""
+            bench.taker.request(request, taken, flags=flags + infra)
+            if number % BATCH == 0 or number == len(given):
+                await bench.frontier.add(taken.adds)
+                if not record.seeded:
+                    await bench.frontier.count({**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found})
+                taken = Taken()
+        await bench.crawls.seeded(setup.crawl)
+    finally:
+        await bench.close()
+
+
+class Run:
+    """One run of a crawl's workers, here or in children, watched; the embedded store is started again when it dies."""
+
+    def __init__(
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event
+    ) -> None:
+        self.setup, self.store, self.embedded, self.watch, self.stop = setup, store, embedded, watch, stop
+        wanted = setup.job.settings.processes
+        self.processes = (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
+        self._last = (time.monotonic(), -1)
+
+    async def work(self) -> str:
+        """Work until the crawl ends; its outcome."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            while True:
+                try:
+                    return await (self._here() if self.processes == 1 else self._children())
+                except StoreError:
+                    if self.embedded is None:
+                        raise
+                    await self._store_again()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            if self.watch is not None:
+                with contextlib.suppress(StoreError):
+                    self.watch(await self._live())
+
+    async def _here(self) -> str:
+        bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop)
+        try:
+            outcome = await bench.run()
+            if outcome == "finished":
+                await bench.committer.finish()
+            return outcome
+        finally:
+            await bench.close()
+
+    async def _children(self) -> str:
+        from gossamer.children import Children
+
+        outcome = await Children(self.setup, self.processes, self.stop).work()
+        if outcome == "finished":
+            bench = Bench(self.setup, self.store, "door", self.stop)
+            try:
+                await bench.committer.open()
+                await bench.committer.finish()
+            finally:
+                await bench.close()
+        return outcome
+
+    async def _store_again(self) -> None:
+        assert self.embedded is not None
+        await self.store.close()
+        url = await asyncio.to_thread(self.embedded.again)
+        fresh = await open_url(url)
+        self.store.client, self.store.url, self.setup.store = fresh.client, url, url
+        if self.embedded.alone:
+            await everybody_died(self.setup, self.store)
+
+    async def _watch(self) -> None:
+        while self.watch is not None:
+            with contextlib.suppress(StoreError):
+                self.watch(await self._live())
+            await asyncio.sleep(0.5)
+
+    async def _live(self) -> Live:
+        census = Census(self.store)
+        summary = await census.summary(self.setup.crawl)
+        then, pages = self._last
+        now = time.monotonic()
+        rate = (summary.pages - pages) / (now - then) if pages >= 0 and now > then else 0.0
+        self._last = (now, summary.pages)
+        left = summary.pending / summary.pages_per_second if summary.pages_per_second and summary.pages > 20 else None
+        hosts = await census.hosts(self.setup.crawl, 10, "waiting")
+        in_flight = await census.in_flight(self.setup.crawl)
+        return Live(summary, summary.pending, in_flight, rate, left, [tuple(map(str, row)) for row in hosts])
+
+
+async def end(setup: Setup, store: Store, outcome: str) -> Summary:
+    """Write the end of the run down; the crawl's summary."""
+    crawls = Crawls(store)
+    if outcome == "cancelled":
+        await crawls.drop_queue(setup.crawl)
+    limits = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
+    state = "limited" if outcome in limits else outcome
+    await crawls.set(setup.crawl, state, limits.get(outcome, ""))
+    return await Census(store).summary(setup.crawl)
+
+
+@contextlib.contextmanager
+def held(folder: Path, crawl: str) -> "contextlib.AbstractContextManager[None]":  # type: ignore[misc]
+    """Hold the lock of a crawl; ConfigError naming the process that has it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock: IO[str] = open(folder / "lock", "a+")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise ConfigError(f"--data {folder.parent}: {error.strerror}: choose a folder that can be written") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            pid = lock.read().strip() or "?"
+            raise ConfigError(
+                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
+            ) from None
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def keep_aside(folder: Path, rejected: list[targets.Rejected]) -> None:
+    """Write bad seed lines beside the crawl, so that none is lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "rejected.jsonl", "wb") as file:
+        file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+
+
+def _no_seeds(rejected: list[targets.Rejected]) -> str:
+    if not rejected:
+        return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
+    first = rejected[0]
+    return f"none of the {len(rejected)} lines is a request; {first.source} line {first.line}: {first.reason}"

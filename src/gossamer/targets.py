@@ -1,0 +1,146 @@
+"""What stands after `gossamer crawl`: URLs, sitemaps, feeds, site files, lists, stdin; read into seeds.
+
+A bad line of a list is kept aside with its number and reason; the rest goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.errors import UsageError
+from gossamer.request import Request, split
+
+CARRY = 4096
+"""Most bytes of a request's `carry`, as JSON."""
+
+
+class Target(NamedTuple):
+    """One TARGET: what it is and where it lies."""
+
+    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin"]
+    text: str
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A line of a list that is no request."""
+
+    source: str
+    line: int
+    text: str
+    reason: str
+
+
+class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A seed as a JSON line: the URL and what it needs (docs/records.md)."""
+
+    url: str
+    priority: int = 0
+    method: str = "GET"
+    headers: dict[str, str] | None = None
+    body: str | None = None
+    id: str | None = None
+    country: str | None = None
+    proxy: str | None = None
+    rung: str | None = None
+    use: str | None = None
+    carry: Any = None
+    depth: int = 0
+    added_at: float | None = None
+
+
+def read(text: str) -> Target:
+    """What a TARGET is. UsageError when it is nothing we know.
+
+    >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
+    ('sitemap', 'https://example.com/')
+    """
+    if text == "-":
+        return Target("stdin", text)
+    for kind in ("sitemap", "feed"):
+        if text.startswith(f"{kind}:"):
+            return Target(kind, _url(text.partition(":")[2], text))  # type: ignore[arg-type] # one of the two literals
+    if "://" in text:
+        return Target("url", _url(text, text))
+    path = Path(text)
+    if path.is_dir() or (path.suffix == ".py" and path.is_file()):
+        return Target("site", str(path))
+    if path.is_file():
+        return Target("list", str(path))
+    if path.suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
+        raise UsageError(f"{text}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -")
+    if "." in text.split("/")[0] or text.split("/")[0].split(":")[0] == "localhost":
+        return Target("url", _url(f"https://{text}", text))
+    raise UsageError(f"{text!r} is no URL, file or folder; write a URL as https://example.com/")
+
+
+def _url(text: str, shown: str) -> str:
+    found = urls.parse(text.strip())
+    if found is None or not found.startswith(("http://", "https://")):
+        raise UsageError(f"{shown!r} is no http(s) URL")
+    return found.partition("#")[0]
+
+
+def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
+    """The seeds of a target that is no site file. What is bad goes to `rejected`."""
+    if target.kind == "url":
+        yield Request(target.text)
+    elif target.kind in ("sitemap", "feed"):
+        yield Request(target.text, use="@sitemap")
+    elif target.kind == "stdin":
+        yield from _lines(sys.stdin.buffer, "stdin", rejected)
+    else:
+        try:
+            with open(target.text, "rb") as file:
+                yield from _lines(file, target.text, rejected)
+        except OSError as error:
+            raise UsageError(f"{target.text} cannot be read: {error.strerror}") from error
+
+
+def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Iterator[Request]:
+    decode = msgspec.json.Decoder(SeedLine).decode
+    for number, raw in enumerate(lines, 1):
+        line = raw.removeprefix(b"\xef\xbb\xbf").strip()
+        if not line or line.startswith(b"#"):
+            continue
+        try:
+            yield _seed(decode(line)) if line.startswith(b"{") else Request(_url(line.decode("utf-8"), line.decode("utf-8")))
+        except (msgspec.MsgspecError, UnicodeDecodeError, UsageError, ValueError) as error:
+            rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), str(error)))
+
+
+def _seed(line: SeedLine) -> Request:
+    fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
+    fields["url"] = _url(line.url, line.url)
+    if not line.method.isalpha() or len(line.method) > 20:
+        raise ValueError(f"method {line.method!r} is none")
+    if line.carry is not None and len(msgspec.json.encode(line.carry)) > CARRY:
+        raise ValueError(f"carry is larger than {CARRY} bytes")
+    if not -1_000_000 <= line.priority <= 1_000_000:
+        raise ValueError("priority must lie between -1000000 and 1000000")
+    return Request(**{**fields, "method": line.method.upper()})
+
+
+def crawl_name(targets: list[Target], sites: list[str]) -> str:
+    """The name of a crawl that was given none: its site's, or host and six hex digits of its sorted targets.
+
+    >>> crawl_name([Target("url", "https://example.com/")], [])
+    'example.com-d6cb9f'
+    """
+    if len(sites) == 1 and len(targets) == 1:
+        return sites[0]
+    texts = sorted(t.text if t.kind in ("url", "stdin") else f"{t.kind}:{t.text}" for t in targets)
+    mark = hashlib.blake2b("\n".join(texts).encode(), digest_size=3).hexdigest()
+    first = targets[0]
+    if first.kind in ("url", "sitemap", "feed"):
+        stem = split(first.text)[1].rpartition("@")[2]
+    else:
+        stem = Path(first.text).stem if first.kind != "stdin" else "stdin"
+    clean = "".join(c if c.isascii() and (c.isalnum() or c in ".-_") else "-" for c in stem).lstrip(".-_")
+    return f"{clean[:60] or 'crawl'}-{mark}"
