@@ -1,0 +1,255 @@
+"""Sitemaps and feeds: URLs out of what a host serves as one. XML (urlset, index), plain text, RSS, Atom; gzip or not.
+
+A scanner of our own reads the few elements that matter, in one pass. It never expands an entity, resolves a name or
+builds a tree, so there is nothing to bomb, and a stray `&`, a missing end tag or a cut file costs only what is broken.
+A document with a DTD is refused whole. Measured on
+50,000 URLs (10 MB), dates and absolute URLs included: 0.40 s, where lxml's iterparse takes 0.28 s and expat 0.20 s to
+hand over the bare strings. 50 MB of the worst found (`<loc>` a million times, nested CDATA, one endless line): 0.1 to 1.6 s.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+from gossamer.parsing.addresses import Base
+from gossamer.parsing.sitemap_text import text_of
+
+MOST: Final = 50_000
+"""Entries of one sitemap (sitemaps.org); later ones are not read."""
+_STEPS: Final = 20 * MOST
+"""Elements looked at: twenty an entry are plenty, a million tags without a URL in them are an attack."""
+_LONGEST: Final = 8192
+"""Characters of one value."""
+
+_TAG: Final = re.compile(
+    r"<(?=[!/a-zA-Z_])(?:"
+    r"((?:[\w.\-]{1,64}+:)?+)(?:(url|sitemap|item|entry)(?=[\s/>])([^<>]*+)>"
+    r"|(loc|lastmod|changefreq|priority|link|guid|pubDate|pubdate|date|updated|modified|published)"
+    r"(?=[\s/>])([^<>]*+)>([^<]*+))"
+    r"|/(?:[\w.\-]{1,64}+:)?+(url|sitemap|item|entry)\s*+>"
+    r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
+    re.ASCII,
+)
+"""A holder begins, a value with its text, a holder ends, something special."""
+_ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
+_XML_BASE: Final = re.compile(
+    r"""<(?:[\w.\-]{1,64}:)?(?:rss|feed)\s[^<>]*?xml:base\s*=\s*["']([^"'<>]*)""", re.IGNORECASE
+)
+_ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_REFERENCE: Final = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));", re.IGNORECASE)
+_NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_OLD_RSS: Final = re.compile(r"<!DOCTYPE\s+rss\s[^\[<>]*>", re.IGNORECASE)
+"""RSS 0.91 says where its DTD is; nobody looks there. Any other DOCTYPE is refused."""
+_DATES: Final = ("updated", "modified", "pubDate", "pubdate", "date", "published")
+_LINE: Final = re.compile(r"https?://\S+", re.IGNORECASE)
+_FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+
+
+class Entry(str):
+    """One URL of a sitemap: a string, with what the sitemap says of it."""
+
+    __slots__ = ("changefreq", "lastmod", "priority")
+
+    lastmod: datetime | None
+    """With its offset; UTC where none is given."""
+    changefreq: str | None
+    """always, hourly, daily, weekly, monthly, yearly or never."""
+    priority: float | None
+    """0 to 1."""
+
+    def __new__(
+        cls, url: str, lastmod: datetime | None = None, changefreq: str | None = None, priority: float | None = None
+    ) -> Entry:
+        """Make an entry of an absolute URL."""
+        entry = super().__new__(cls, url)
+        entry.lastmod, entry.changefreq, entry.priority = lastmod, changefreq, priority
+        return entry
+
+    @property
+    def url(self) -> str:
+        """The URL as a plain string."""
+        return str(self)
+
+
+def entries(body: bytes, url: str) -> tuple[list[Entry], list[Entry]]:
+    """(pages, sitemaps) of a sitemap or feed found at `url`, in its order. Takes any bytes, never raises.
+
+    URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries are read.
+    A URL listed twice comes twice.
+
+    >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
+    (['https://e.com/a?x=1&y=2'], [])
+    """
+    text = text_of(body)
+    if text.startswith("<") or _ROOT.search(text, 0, 65536):
+        return _Scan(text, url).run()
+    return _lines(text, url), []
+
+
+class _Scan:
+    """One pass over an XML document. Only elements of the holder's own prefix count: not an image's `loc` in it."""
+
+    def __init__(self, text: str, url: str) -> None:
+        self.text = text
+        self.base = Base(url)
+        if found := _XML_BASE.search(text, 0, 65536):
+            self.base = Base(self.base.resolve(_plain(found[1])) or url)
+        self.pages: list[Entry] = []
+        self.sitemaps: list[Entry] = []
+        self.holder = ""
+        """The open element that makes an entry: url, sitemap, item or entry."""
+        self.prefix = ""
+        self.fields: dict[str, str] = {}
+
+    def run(self) -> tuple[list[Entry], list[Entry]]:
+        text, at = self.text, 0
+        for _ in range(_STEPS):
+            tag = _TAG.search(text, at)
+            if tag is None or len(self.pages) + len(self.sitemaps) >= MOST:
+                break
+            at = tag.end()
+            prefix, holder, empty, name, attributes, value, end, special = tag.groups()
+            if name is not None:
+                if self.holder and (prefix == self.prefix or prefix == "dc:"):
+                    at = self.value(name, attributes, value, at)
+            elif holder is not None:
+                self.hold(holder, prefix, empty.endswith("/"))
+            elif end is not None:
+                self.hold(end, "", True)
+            elif special[0:2] == "!-" or special[0:2] == "![":
+                at = text.find("-->" if special == "!--" else "]]>", at)
+                if at < 0:
+                    break
+            elif not _OLD_RSS.match(text, tag.start()):
+                return [], []
+        self.close()
+        return self.pages, self.sitemaps
+
+    def hold(self, name: str, prefix: str, over: bool) -> None:
+        """A holder begins or ends. An item may hold a `url` of its own (an image's): that is none of ours."""
+        if self.holder in ("item", "entry") and name not in ("item", "entry"):
+            return
+        self.close()
+        if not over:
+            self.holder, self.prefix = name, prefix
+
+    def value(self, name: str, attributes: str, value: str, at: int) -> int:
+        """Keep the first value of each name, which ends at `at` unless there is CDATA in it; where to go on."""
+        if attributes:
+            given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
+            if name == "link" and self.holder == "entry":
+                if given.get("rel", "alternate") == "alternate":
+                    self.fields.setdefault("loc", _plain(given.get("href", "")))
+                return at
+            if attributes.endswith("/") or (name == "guid" and given.get("isPermaLink") == "false"):
+                return at
+        if self.text.startswith(("<![CDATA[", "<!--"), at):
+            value, at = _content(self.text, at - len(value))
+        elif at < len(self.text) and len(value) <= _LONGEST:
+            value = _plain(value).strip()
+        else:
+            return at
+        if value and name not in self.fields:
+            self.fields[name] = value
+        return at
+
+    def close(self) -> None:
+        """The holder is over: make its entry."""
+        holder, fields = self.holder, self.fields
+        self.holder = ""
+        if not holder or not fields:
+            return
+        self.fields = {}
+        href = fields.get("loc") or (holder == "item" and (fields.get("link") or _guid(fields.get("guid")))) or None
+        url = self.base.resolve(href) if href else None
+        if url is None:
+            return
+        when = fields.get("lastmod") or next((fields[name] for name in _DATES if name in fields), None)
+        often = fields.get("changefreq", "").lower()
+        entry = Entry(url, _moment(when), often if often in _FREQUENCIES else None, _priority(fields.get("priority")))
+        (self.sitemaps if holder == "sitemap" else self.pages).append(entry)
+
+
+def _content(text: str, at: int) -> tuple[str, int]:
+    """(the characters of an element that starts before `at`, where to go on); empty when the file ends in it."""
+    parts: list[str] = []
+    while len(parts) < 1000 and (stop := text.find("<", at)) >= 0:
+        if stop - at <= _LONGEST:
+            parts.append(_plain(text[at:stop]))
+        if text.startswith("<![CDATA[", stop):
+            at = text.find("]]>", stop)
+            parts.append(text[stop + 9 : min(at, stop + 9 + _LONGEST)])
+        elif text.startswith("<!--", stop):
+            at = text.find("-->", stop)
+        else:
+            value = "".join(parts).strip()
+            return value if len(value) <= _LONGEST else "", stop
+        if at < 0:
+            break
+        at += 3
+    return "", len(text) if at < 0 else at
+
+
+def _plain(text: str) -> str:
+    """Text with XML's five references and the numeric ones resolved; others, and a bare `&`, stay as they are."""
+    return _REFERENCE.sub(_referred, text) if "&" in text else text
+
+
+def _referred(found: re.Match[str]) -> str:
+    if found[3]:
+        return _NAMED[found[3].lower()]
+    number = int(found[1]) if found[1] else int(found[2], 16)
+    return chr(number) if 0 < number < 0xD800 or 0xDFFF < number < 0x110000 else "\ufffd"
+
+
+def _guid(guid: str | None) -> str | None:
+    """A guid is a link where it looks like one (and its element did not say that it is none)."""
+    return guid if guid and _LINE.match(guid) else None
+
+
+def _priority(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A W3C date and time in any of its lengths, or the date of a feed (RFC 822)."""
+    if not text or len(text) > 64:
+        return None
+    try:
+        moment = datetime.fromisoformat({4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text))
+    except ValueError:
+        from email.utils import parsedate_to_datetime
+
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _lines(text: str, url: str) -> list[Entry]:
+    """The lines that are one absolute URL and nothing else."""
+    base, at = Base(url), 0
+    found: list[Entry] = []
+    text = text.replace("\r", "\n")
+    for line in islice(_LINE.finditer(text), _STEPS):
+        # looked at no farther back than the last URL, so that one long line is no more work than many
+        _, newline, before = text[at : line.start()].rpartition("\n")
+        first = not before.strip() and (newline or not at)
+        at = line.end()
+        if not first or len(line[0]) > _LONGEST:
+            continue
+        stop = text.find("\n", at)
+        page = base.resolve(line[0])
+        if page and not text[at : stop if stop >= 0 else len(text)].strip():
+            found.append(Entry(page))
+            if len(found) == MOST:
+                break
+    return found
