@@ -24,7 +24,7 @@ class Hit(NamedTuple):
     start: int
     """When the kernel had the request's last bytes (it counts in ticks of some ms), however late the server saw them."""
     end: int
-    """When the last byte was handed to the kernel or the connection was lost; 0: still open."""
+    """Just before the last bytes went to the kernel, or when the connection was lost; 0: still open."""
     wall: float
     lag: int
     """How much later than `start` the server looked, ns."""
@@ -66,12 +66,12 @@ class Record:
         self.open[self.count] = hit
         return self.count
 
-    def end(self, number: int, status: int, sent: int, kind: str) -> None:
-        """Note that a request is over; a number from before a reset is nobody's."""
+    def end(self, number: int, status: int, sent: int, kind: str, at: int = 0) -> None:
+        """Note that a request is over since `at` (ns, default now); a number from before a reset is nobody's."""
         hit = self.open.pop(number, None)
         if hit is None:
             return
-        hit = hit._replace(status=status, end=time.monotonic_ns(), sent=sent, kind=kind)
+        hit = hit._replace(status=status, end=at or time.monotonic_ns(), sent=sent, kind=kind)
         self.done.append(hit)
         if self.file:
             self.file.write(line(hit))

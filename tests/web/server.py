@@ -28,10 +28,11 @@ class Trip:
     def __init__(self, conn: Conn, host: Host, found: Odd, headers: dict[str, str], number: int) -> None:
         self.conn, self.odd, self.headers, self.number = conn, found, headers, number
         self.plan, self.host, self.tries = host.plan, host.number, host.tries.get(found.path, 1)
-        self.sent = 0
+        self.sent, self.at = 0, time.monotonic_ns()
 
     def write(self, data: bytes) -> None:
         self.sent += len(data)
+        self.at = time.monotonic_ns()
         self.conn.transport.write(data)
 
     def send(self, status: int, body: bytes, headers: wire.Headers = ()) -> None:
@@ -45,7 +46,7 @@ class Trip:
         self.done(status)
 
     def done(self, status: int, close: bool = False) -> None:
-        self.conn.over(self.number, status, self.sent, self.odd.act, close)
+        self.conn.over(self.number, (status, self.sent, self.odd.act), self.at if status else 0, close)
 
 
 def takes_gzip(headers: dict[str, str]) -> bool:
@@ -155,20 +156,20 @@ class Conn(asyncio.Protocol):
         return host.plain(path, gz) or MISSING
 
     def _send(self, status: int, data: bytes, kind: str, close: bool) -> None:
+        at = time.monotonic_ns()  # before the write: the reader may be back before this process goes on
         self.transport.write(data)
-        self.over(self.current, status, len(data), kind, close)
+        self.over(self.current, (status, len(data), kind), at, close)
 
     def _start(self, trip: Trip) -> None:
         running = ACTS[trip.odd.act](trip)
         if running is not None:
             self.task = asyncio.get_running_loop().create_task(running)
 
-    def over(self, number: int, status: int, sent: int, kind: str, close: bool) -> None:
+    def over(self, number: int, what: tuple[int, int, str], at: int, close: bool) -> None:
         """The answer is out: write it down, close, or go on with what has come in the meantime."""
         assert self.host is not None
-        self.host.record.end(number, status, sent, kind)
-        self.current, self.busy = 0, False
-        self.since = time.monotonic_ns()
+        self.host.record.end(number, *what, at)
+        self.current, self.busy, self.since = 0, False, at
         if close:
             self.closing = True
             self.transport.close()
