@@ -10,62 +10,55 @@
 -- Cost: reads ready hosts only: O(log hosts + k); about 15 us a claim.
 local lane, k, lease, fixed, default = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
-local heap, out, tat = C .. 'r:' .. lane, {now, -1, ''}, nil
-
-local counts = call('HMGET', C .. 'n', 'pages', 'bytes', 'tat')
-local left, size = tonumber(ARGV[9]), tonumber(ARGV[10])
-if left >= 0 then
-  left = left - num(counts[1], 0)
-  if left <= 0 then out[3] = 'pages' end
-  k = math.min(k, left - call('ZCARD', C .. 'l')) -- a claim that is out may become a page
-end
-if size >= 0 and num(counts[2], 0) >= size then out[3], k = 'bytes', 0 end
-if rate > 0 then -- a tenth of a second of the cap may come at once
-  tat = math.max(num(counts[3], 0), now - 100)
-  k = math.min(k, math.floor((now - tat) * rate / 1000 + 1e-9))
-  if k <= 0 then out[2] = math.ceil(tat + 1000 / rate) end
-end
+local heap, out = C .. 'r:' .. lane, {now, -1, ''}
+local tat
+k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end
 
-local function grant(host, hv, delay, got, kind, version)
-  local token = call('HINCRBY', C .. 'n', 'token', 1)
-  call('ZADD', C .. 'l', now + lease, token)
-  call('HSET', C .. 'lp', token, table.concat({host, got[1], kind, hv[3] or 0, now + delay, got[2]}, '\t'))
-  for _, x in ipairs({token, host, got[1], kind, version, hv[5] or '', delay, obey and hv[8] or 0, hv[7] or -1,
-    got.v or '', got[2]}) do out[#out + 1] = x end
+local function grant(host, hv, delay, got, kind, versions)
+  local n1, vouchers = now + delay, call('HGET', C .. 'h:' .. host, 'v') or ''
+  local last, leases, records = call('HINCRBY', C .. 'n', 'token', #got), {}, {}
+  for j, one in ipairs(got) do
+    local token = last - #got + j
+    leases[2 * j - 1], leases[2 * j] = now + lease, token
+    records[2 * j - 1], records[2 * j] = token, table.concat({host, one[1], kind, hv[3] or 0, n1, one[2]}, '\t')
+    for _, x in ipairs({token, host, one[1], kind, versions[string.sub(one[2], 1, 1)], hv[5] or '', delay, obey and hv[8] or 0,
+      hv[7] or -1, vouchers, one[2]}) do out[#out + 1] = x end
+  end
+  call('ZADD', C .. 'l', unpack(leases))
+  call('HSET', C .. 'lp', unpack(records))
+  return last
 end
 
 local function visit(host, hk, hv, free, share)
-  local rules = {h = {hv[10], num(hv[11], 0)}, s = {hv[12], num(hv[13], 0)}} -- scheme -> version, expiry
+  local expiry = {h = num(hv[11], 0), s = num(hv[13], 0)}
   local delay = num(hv[7], fixed >= 0 and fixed or num(hv[6], default))
   if obey then delay = math.max(delay, num(hv[8], 0)) end
   promote(host)
-  local turn, out_now, robots = num(hv[14], 0), 0, nil
+  local turn, robots = num(hv[14], 0), nil
   local got = pop(host, delay == 0 and math.min(free, share) or hv[15] and gate or 1, turn)
-  for j = #got, 1, -1 do
-    local scheme = string.sub(got[j][2], 1, 1)
-    if obey and rules[scheme][2] <= now then
+  for j = obey and #got or 0, 1, -1 do
+    if expiry[string.sub(got[j][2], 1, 1)] <= now then
       robots = {got[j][1], string.sub(got[j][2], 1, 3)}
-      enqueue(host, got[j][1], {table.remove(got, j)[2]}, true)
+      enqueue(host, robots[1], {table.remove(got, j)[2]}, true)
     end
   end
-  local kind = delay > 0 and #got > 1 and 'gate' or 'page'
-  for _, one in ipairs(got) do
-    one.v = call('HGET', C .. 'h:' .. host, 'v')
-    grant(host, hv, delay, one, kind, obey and rules[string.sub(one[2], 1, 1)][1] or 0)
-    out_now = out_now + 1
+  local s, n = slot(host), #got
+  if n > 0 then
+    grant(host, hv, delay, got, delay > 0 and n > 1 and 'gate' or 'page', obey and {h = hv[10], s = hv[12]} or {h = 0, s = 0})
+  elseif robots then
+    local tries = call('HGET', hk, 'a' .. string.sub(robots[2], 1, 1)) or 0
+    s.rb = grant(host, hv, delay, {robots}, 'robots', {h = tries, s = tries})
+    call('HSET', hk, 'rb', s.rb)
+    n = 1
   end
-  if robots and out_now == 0 then
-    grant(host, hv, delay, robots, 'robots', call('HGET', hk, 'a' .. string.sub(robots[2], 1, 1)) or 0)
-    call('HSET', hk, 'rb', num(call('HGET', C .. 'n', 'token'), 0))
-    out_now = 1
-  end
-  if out_now > 0 then
-    call('HSET', hk, 'i', num(hv[1], 0) + out_now, 'n', now + delay, 'k', (turn + out_now) % 8, 'M', per_host)
+  if n > 0 then
+    s.i, s.n = s.i + n, now + delay
+    call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
     call('PEXPIRE', hk, 172800000)
   end
-  arm(host)
-  return out_now
+  arm(host, n > 0)
+  return n
 end
 
 local hosts, claimed = call('ZRANGE', heap, '-inf', now, 'BYSCORE', 'LIMIT', 0, k), 0
@@ -73,10 +66,11 @@ local share = math.ceil(k / math.max(1, #hosts))
 for _, host in ipairs(hosts) do
   local hk = T .. 'h:' .. host
   local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z')
-  local free, at = num(hv[2], per_host) - num(hv[1], 0), math.max(num(hv[3], 0), num(hv[4], 0))
+  local s = {i = num(hv[1], 0), m = num(hv[2], per_host), n = num(hv[3], 0), p = num(hv[4], 0), rb = hv[9]}
+  slots[host] = s
   if claimed >= k then break end
-  if hv[9] or free <= 0 or at > now then arm(host)
-  else claimed = claimed + visit(host, hk, hv, free, math.min(share, k - claimed)) end
+  if s.rb or s.i >= s.m or s.n > now or s.p > now then arm(host)
+  else claimed = claimed + visit(host, hk, hv, s.m - s.i, math.min(share, k - claimed)) end
 end
 if rate > 0 then call('HSET', C .. 'n', 'tat', tat + claimed * 1000 / rate) end
 out[2] = tonumber(call('ZRANGE', heap, 0, 0, 'WITHSCORES')[2] or -1)

@@ -17,5 +17,5 @@ for j = 2, #ARGV, 5 do
     end
   end
 end
-for host in pairs(touched) do arm(host) end
+for host in pairs(touched) do arm(host, true) end
 return ours

@@ -12,51 +12,45 @@ local function parts(record) -- of a lease: host, level, kind, n0, n1, entry
   return string.match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
 end
 
--- Set a host's place in the ready heap of one crawl: when it may start next, or not at all.
-local function arm_in(c, host, next_start)
-  local v = call('HMGET', c .. 'h:' .. host, 'q', 'y')
-  local heap = c .. 'r:' .. (v[2] or 'http')
-  if num(v[1], 0) > 0 then return call('ZADD', heap, next_start, host) end
-  local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')
-  if first[2] then return call('ZADD', heap, math.max(next_start, tonumber(first[2])), host) end
-  call('ZREM', heap, host)
+-- The host's slots and times, read once a call. Whoever changes them leaves the writing to `arm`.
+local slots = {}
+local function slot(host)
+  local s = slots[host]
+  if not s then
+    local v = call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M')
+    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5]}
+    slots[host] = s
+  end
+  return s
 end
 
--- Set it in every crawl that may have URLs of the host. Call after any change of i, n, p, rb, m.
+-- Write a host's slots, and set its place in the ready heap of every crawl that may have URLs of it: when it may start next,
+-- or not at all. Call after any change.
 local crawls
-local function arm(host)
-  local v = call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M')
+local function arm(host, changed)
+  local s = slot(host)
+  if changed then call('HSET', T .. 'h:' .. host, 'i', s.i, 'n', s.n) end
   crawls = crawls or call('SMEMBERS', T .. 'c')
-  local full = v[5] or num(v[1], 0) >= num(v[2], num(v[6], 1))
   for _, name in ipairs(crawls) do
     local c = T .. name .. ':'
-    if full then
-      call('ZREM', c .. 'r:' .. (call('HGET', c .. 'h:' .. host, 'y') or 'http'), host)
-    else
-      arm_in(c, host, math.max(now, num(v[3], 0), num(v[4], 0)))
+    local v = call('HMGET', c .. 'h:' .. host, 'q', 'y')
+    local heap, at = c .. 'r:' .. (v[2] or 'http'), math.max(now, s.n, s.p)
+    if num(v[1], 0) <= 0 then
+      local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
+      at = first and math.max(at, tonumber(first))
     end
+    if at and s.i < s.m and not s.rb then call('ZADD', heap, at, host) else call('ZREM', heap, host) end
   end
-end
-
--- End a lease; returns its parts, or nil for a stale token.
-local function unlease(token)
-  local record = call('HGET', C .. 'lp', token)
-  if not record then return nil end
-  call('HDEL', C .. 'lp', token)
-  call('ZREM', C .. 'l', token)
-  return parts(record)
 end
 
 -- A request of the host is over: free its slot, set its next start. since: ms since the request began, -1 when none was
 -- made (then the next start goes back to what it was before the claim). wait: ms the host asked us to stay away.
 local function release(host, n0, n1, since, delay, wait)
-  local hk = T .. 'h:' .. host
-  local v = call('HMGET', hk, 'i', 'n')
-  local n, start = num(v[2], 0), now - since + delay
-  local ours = n == tonumber(n1) -- nobody claimed the host since
-  if since < 0 then start = ours and tonumber(n0) or n elseif not ours then start = math.max(n, start) end
+  local s, start = slot(host), now - since + delay
+  local ours = s.n == tonumber(n1) -- nobody claimed the host since
+  if since < 0 then start = ours and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
-  call('HSET', hk, 'i', math.max(num(v[1], 0) - 1, 0), 'n', start)
+  s.i, s.n = math.max(s.i - 1, 0), start
 end
 
 local function count(field, by)

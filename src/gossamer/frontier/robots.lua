@@ -5,8 +5,11 @@
 -- Returns: 1, or 0 when the token is stale.
 -- Promise: the rules are shared by all crawls and workers; until they are known no page of the origin is claimed.
 -- Cost: 15 us.
-local host, _, kind, n0, n1 = unlease(ARGV[2])
-if not host then return 0 end
+local record = call('HGET', C .. 'lp', ARGV[2])
+if not record then return 0 end
+local host, _, _, n0, n1 = parts(record)
+call('HDEL', C .. 'lp', ARGV[2])
+call('ZREM', C .. 'l', ARGV[2])
 local hk, scheme, holds = T .. 'h:' .. host, ARGV[3], tonumber(ARGV[5])
 call('HDEL', hk, 'rb')
 if holds > 0 then
@@ -18,5 +21,5 @@ else
 end
 if ARGV[9] ~= '' then call('HSET', hk, 'c', ARGV[9], 'd', ARGV[8]) end
 release(host, n0, n1, tonumber(ARGV[7]), math.max(tonumber(ARGV[8]), tonumber(ARGV[6])), tonumber(ARGV[10]))
-arm(host)
+arm(host, true)
 return 1

@@ -3,17 +3,18 @@
 -- Cost: about 0.6 us a generation and URL.
 local gens -- the generations: n, sets (or words) s1.., URLs in them c1..
 
+local floor = math.floor
 local function in_sets(g, hi, lo, put)
-  local key = C .. 's:' .. g .. ':' .. math.floor(hi * gens['s' .. g] / 4294967296)
+  local key = gens[g] .. floor(hi * gens['s' .. g] / 4294967296)
   if put then return call('SADD', key, lo) == 0 end
   return call('SISMEMBER', key, lo) == 1
 end
 
 -- The same as a blocked Bloom filter: four bits of one 32-bit word, 16 bits a URL.
 local function in_bloom(g, hi, lo, put)
-  local word, low, mask = math.floor(hi * gens['s' .. g] / 4294967296), tonumber(lo) % 4294967296, 0
-  local key, at = C .. 'b:' .. g .. ':' .. math.floor(word / 4096), '#' .. word % 4096
-  for j = 0, 3 do mask = bit.bor(mask, bit.lshift(1, math.floor(low / 32 ^ j) % 32)) end
+  local word, low, mask = floor(hi * gens['s' .. g] / 4294967296), tonumber(lo) % 4294967296, 0
+  local key, at = gens[g] .. floor(word / 4096), '#' .. word % 4096
+  for j = 0, 3 do mask = bit.bor(mask, bit.lshift(1, floor(low / 32 ^ j) % 32)) end
   local have = bit.tobit(call('BITFIELD', key, 'GET', 'u32', at)[1])
   if bit.band(have, mask) == mask then return true end
   if put then call('BITFIELD', key, 'SET', 'u32', at, bit.bor(have, mask) % 4294967296) end
@@ -42,4 +43,5 @@ local function generations(mode, first)
     gens.n, gens['s' .. g + 1] = g + 1, gens['s' .. g] * 2
     call('HSET', C .. 'g', 'n', g + 1, 's' .. g + 1, gens['s' .. g] * 2, 'c' .. g + 1, 0)
   end
+  for k = 1, gens.n do gens[k] = table.concat({C, mode == 'bloom' and 'b:' or 's:', k, ':'}) end
 end

@@ -26,17 +26,19 @@ for j = f1, f2, 3 do
   if tonumber(have) > tonumber(ARGV[j + 1]) then return {'file', ARGV[j], have} end
 end
 
-local records, stale = {}, {'stale'}
-for j = s1, s2, 9 do
-  records[j] = call('HGET', C .. 'lp', ARGV[j])
-  if not records[j] then stale[#stale + 1] = ARGV[j] end
+local tokens, stale = {}, {'stale'}
+for j = s1, s2, 9 do tokens[#tokens + 1] = ARGV[j] end
+local records = #tokens > 0 and call('HMGET', C .. 'lp', unpack(tokens)) or {}
+for j, token in ipairs(tokens) do
+  if not records[j] then stale[#stale + 1] = token end
 end
 if #stale > 1 then return stale end
 
 for j = f1, f2, 3 do call('HSET', C .. 'f', ARGV[j], ARGV[j + 2]) end
 for j = d1, d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
 
-local touched, refused, backs = {}, {}, {}
+local touched, refused, backs, paces = {}, {}, {}, {}
+local closed = 0
 local function verdict(action, host, level, entry, j)
   local wait, reason = tonumber(ARGV[j + 6]), ARGV[j + 7]
   if action == 'r' then
@@ -49,20 +51,24 @@ local function verdict(action, host, level, entry, j)
     backs[#backs + 1] = {host, level, entry}
   else
     if action == 'k' then refused[host] = true end
-    count('open', -1)
+    closed = closed + 1
   end
 end
 
-for j = s1, s2, 9 do
-  local host, level, kind, n0, n1, entry = parts(records[j])
-  local pace = ARGV[j + 4]
-  call('HDEL', C .. 'lp', ARGV[j])
-  call('ZREM', C .. 'l', ARGV[j])
+for t, record in ipairs(records) do
+  local j = s1 + 9 * (t - 1)
+  local host, level, kind, n0, n1, entry = parts(record)
   verdict(ARGV[j + 1], host, level, entry, j)
   if kind ~= 'landed' then release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5])) end
-  if pace ~= '' then call('HSET', T .. 'h:' .. host, 'c', pace, 'd', ARGV[j + 3]) end
+  if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
   touched[host] = true
 end
+if #tokens > 0 then
+  call('HDEL', C .. 'lp', unpack(tokens))
+  call('ZREM', C .. 'l', unpack(tokens))
+  count('open', -closed)
+end
+for host, pace in pairs(paces) do call('HSET', T .. 'h:' .. host, 'c', pace[1], 'd', pace[2]) end
 
 for j = #backs, 1, -1 do -- the last first, so that the order stays
   local host, level, entry = unpack(backs[j])
@@ -70,7 +76,7 @@ for j = #backs, 1, -1 do -- the last first, so that the order stays
   if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
 end
 for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- next time a whole gate of URLs
-for host in pairs(touched) do arm(host) end
+for host in pairs(touched) do arm(host, true) end
 
 if at > #ARGV then return {'ok', 0, 0, 0} end
 call('SADD', T .. 'c', ARGV[1])

@@ -24,7 +24,7 @@ BUCKETS_SERVER = 64
 _SHARED = {
     "add": ("prelude", "queue", "seen", "links"),
     "settle": ("prelude", "queue", "seen", "links"),
-    "claim": ("prelude", "queue"),
+    "claim": ("prelude", "queue", "limits"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue"),
     "move": ("prelude", "queue"),

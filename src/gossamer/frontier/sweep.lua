@@ -26,6 +26,9 @@ for _, token in ipairs(tokens) do
   end
   touched[host] = true
 end
-for host in pairs(touched) do arm(host) end
+for host in pairs(touched) do
+  slots[host].rb = call('HGET', T .. 'h:' .. host, 'rb')
+  arm(host, true)
+end
 local counts = call('HMGET', C .. 'n', 'open', 'added', 'infra')
 return {#tokens, num(counts[1], 0), num(counts[2], 0), num(counts[3], 0)}

@@ -1,0 +1,163 @@
+"""What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle hosts.
+
+    python benchmarks/frontier.py [--urls 1000000] [--seen default|exact|bloom]
+
+Server CPU is the store's own count (INFO: used_cpu_user + used_cpu_sys) with the append-only file on. Goals:
+at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the seen-set, also just
+after a new generation began; 80 B a pending URL beyond its path and its referrer's path; claims independent of idle hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.store import Store, connect
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import entry
+from gossamer.visit import Adds, Settle
+
+
+async def cpu(store: Store) -> float:
+    """Seconds of CPU the server has used."""
+    info = await store.client.info("cpu")
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
+
+
+async def memory(store: Store) -> int:
+    """Bytes the data takes."""
+    return int((await store.client.info("memory"))["used_memory"])
+
+
+def links(frontier: Frontier, marks: list[int], hosts: list[str], path: int = 42) -> Adds:
+    """Links of one batch: about 40 a host, paths of the given length."""
+    adds: Adds = {}
+    for i in range(0, len(marks), 40):
+        flat: list[Any] = []
+        for mark in marks[i : i + 40]:
+            flat += (*frontier.remainder(mark), entry("https", f"/{mark:016x}".ljust(path, "x"), 2, f"/{mark % 977}".ljust(path, "y")))
+        adds.setdefault((0, random.choice(hosts), 0, "http", "o", ""), []).extend(flat)
+    return adds
+
+
+async def adding(store: Store, seen: str, urls: int) -> None:
+    frontier = Frontier(store, f"add-{seen}", Policy(seen=seen))
+    rng = random.Random(7)
+    hosts = [f"h{i}.example" for i in range(2000)]
+    base, known, worst, sets = await memory(store), [], 0.0, 0
+    done, spent = 0, 0.0
+    while done < urls:
+        marks = [rng.getrandbits(64) for _ in range(400)]
+        batch = links(frontier, marks, hosts)
+        before = await cpu(store) if done % 40_000 == 0 else 0.0
+        await frontier.add(batch)
+        if before:
+            known = marks
+        done += len(marks)
+    before = await cpu(store)
+    for _ in range(100):
+        await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(400)], hosts))
+    spent = (await cpu(store) - before) / 40_000 * 1e6
+    before = await cpu(store)
+    for _ in range(100):
+        await frontier.add(links(frontier, known, hosts))
+    again = (await cpu(store) - before) / 40_000 * 1e6
+    print(f"{seen:8} {done:>9,} URLs: new {spent:5.2f} us, known {again:5.2f} us of server CPU")
+    del base, worst, sets
+
+
+async def seen_memory(store: Store, seen: str, urls: int) -> None:
+    """Only the seen-set: every URL's queue entry is claimed away by deleting the queues."""
+    frontier = Frontier(store, f"seen-{seen}", Policy(seen=seen))
+    rng = random.Random(11)
+    base, worst, at, generations = await memory(store), 0.0, 0, b"1"
+    done = 0
+    while done < urls:
+        adds: Adds = {(0, "a.example", 0, "http", "o", ""): []}
+        flat = adds[0, "a.example", 0, "http", "o", ""]
+        for _ in range(500):
+            flat += (*frontier.remainder(rng.getrandbits(64)), b"h00")
+        await frontier.add(adds)
+        done += 500
+        if done % 5000 == 0:
+            await store.client.delete(f"{{b:000}}seen-{seen}:q:a.example:0")
+            now = await store.client.hget(f"{{b:000}}seen-{seen}:g", "n")
+            if now != generations or done % 250_000 == 0 or done in (1_000_000, urls):
+                generations = now
+            size = (await memory(store) - base) / done
+            if done >= 500_000 and size > worst:
+                worst, at = size, done
+            if done in (1_000_000, urls):
+                print(f"{seen:8} {done:>10,} URLs: {size:5.2f} B a URL; worst since 500,000: {worst:5.2f} B at {at:,}; {now.decode()} generations")
+
+
+async def claims(store: Store, ready: int, idle: int) -> None:
+    """Claim and settle with `idle` hosts that wait for their time."""
+    frontier = Frontier(store, f"claim-{idle}", Policy(delay=0, per_host=8, obey_robots=False))
+    rng = random.Random(3)
+    for i in range(ready):
+        marks = [rng.getrandbits(64) for _ in range(4000)]
+        for j in range(0, 4000, 400):
+            await frontier.add(links(frontier, marks[j : j + 400], [f"ready{i}.example"]))
+    later = int(time.time() * 1000) + 3_600_000
+    for i in range(0, idle, 500):
+        pipe = store.client.pipeline()
+        for j in range(i, min(i + 500, idle)):
+            pipe.zadd(f"{{b:000}}claim-{idle}:r:http", {f"idle{j}.example": later})
+        await pipe.execute()
+    before, done = await cpu(store), 0
+    while done < 20_000:
+        got = await frontier.claim(0, 64)
+        done += len(got.claims)
+        await frontier.settle(0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {})
+    spent = (await cpu(store) - before) / done * 1e6
+    print(f"claim and settle, {ready} ready and {idle:,} idle hosts: {spent:5.1f} us of server CPU a page")
+
+
+async def pending(store: Store, urls: int, hosts: int) -> None:
+    frontier = Frontier(store, "pending", Policy())
+    rng = random.Random(5)
+    names = [f"host-{i}.example" for i in range(hosts)]
+    base = await memory(store)
+    for _ in range(urls // 400):
+        await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(400)], names))
+    size = (await memory(store) - base) / urls
+    print(f"pending: {size:.1f} B a URL with its seen entry and host, of which path and referrer's path 84 B; overhead {size - 84:.1f} B")
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--urls", type=int, default=1_000_000)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        embedded = Embedded(Path(folder))
+        store = connect(await asyncio.to_thread(embedded.start))
+        await store.open(1, "benchmark")
+        steps = {
+            "claims": lambda: claims(store, 10, 0),
+            "idle": lambda: claims(store, 10, 100_000),
+            "adding": lambda: adding(store, "default", 200_000),
+            "adding-exact": lambda: adding(store, "exact", 200_000),
+            "adding-bloom": lambda: adding(store, "bloom", 200_000),
+            "pending": lambda: pending(store, 200_000, 4000),
+            "seen": lambda: seen_memory(store, "default", options.urls),
+            "seen-bloom": lambda: seen_memory(store, "bloom", options.urls),
+        }
+        for name, step in steps.items():
+            if options.only in ("", name):
+                await store.client.execute_command("FLUSHALL", "SYNC")
+                await store.open(1, "benchmark")
+                await step()
+        await store.close()
+        embedded.leave()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
