@@ -1,0 +1,86 @@
+"""Registered domains by the bundled snapshot of the Public Suffix List (publicsuffix.org, MPL 2.0)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+SNAPSHOT = Path(__file__).parents[1] / "data" / "public_suffix_list.dat"
+DEEPEST = 8  # labels; no rule has more, so what stands to the left of them cannot matter
+
+
+@lru_cache(maxsize=65_536)
+def registered_domain(host: str) -> str:
+    """The registered domain (public suffix and one label) of a host, its port ignored: it owns cookies and buckets.
+
+    ICANN and private rules count. IP addresses, single labels and public suffixes are their own domain.
+
+    >>> registered_domain("www.example.co.uk:8080"), registered_domain("127.0.0.1:80")
+    ('example.co.uk', '127.0.0.1')
+    """
+    labels = _labels(host)
+    if len(labels) == 1:
+        return labels[0]
+    return ".".join(labels[max(0, _suffix_start(labels) - 1) :])
+
+
+def is_public_suffix(host: str) -> bool:
+    """Whether a host is itself a public suffix, under which strangers register names.
+
+    >>> is_public_suffix("co.uk"), is_public_suffix("github.io"), is_public_suffix("example.com")
+    (True, True, False)
+    """
+    labels = _labels(host)
+    if _is_address(labels[-1]):
+        return False
+    return len(labels) == 1 or _suffix_start(labels) == 0
+
+
+@lru_cache(maxsize=1)
+def psl_hash() -> str:
+    """16 hex digits that name the snapshot; a store made with another one puts hosts into other buckets."""
+    from hashlib import sha256
+
+    return sha256(SNAPSHOT.read_bytes()).hexdigest()[:16]
+
+
+def _labels(host: str) -> list[str]:
+    """The labels of a name in lower case, without port and root dot; one label for an address."""
+    if host.startswith("["):
+        return [host.partition("]")[0] + "]"]
+    name = host.partition(":")[0].rstrip(".").lower()
+    labels = name.split(".")
+    return [name] if _is_address(labels[-1]) else labels
+
+
+def _is_address(label: str) -> bool:
+    # URL Standard, 3.5: a host whose last label is a number is an IPv4 address; `[` begins an IPv6 address
+    return label[:1] == "[" or label.rpartition(".")[2].isdecimal()
+
+
+def _suffix_start(labels: list[str]) -> int:
+    """The index of the label at which the public suffix begins: the longest rule that matches."""
+    rules = _rules()
+    shown = [_unicode(label) if label.startswith("xn--") else label for label in labels]
+    for at in range(max(0, len(labels) - DEEPEST), len(labels)):
+        parent = ".".join(shown[at + 1 :])
+        suffix = f"{shown[at]}.{parent}" if parent else shown[at]
+        if f"!{suffix}" in rules:
+            return at + 1
+        if suffix in rules or f"*.{parent}" in rules:
+            return at
+    return len(labels) - 1
+
+
+def _unicode(label: str) -> str:
+    """The label as the list writes it."""
+    try:
+        return label[4:].encode("ascii").decode("punycode")
+    except UnicodeError:
+        return label
+
+
+@lru_cache(maxsize=1)
+def _rules() -> frozenset[str]:
+    lines = SNAPSHOT.read_text(encoding="utf-8").split("\n")
+    return frozenset([line for line in lines if line and line[0] != "/"])
