@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import json
 import operator
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +15,7 @@ from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.locate import Locator, Place
 from gossamer.frontier.store import Store
-from gossamer.frontier.tally import counts, scan, summary
+from gossamer.frontier.tally import hosts_met, scan, summary
 from gossamer.request import unpack
 from gossamer.summary import Summary
 
@@ -22,7 +23,7 @@ SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE = 500
 
 
-class HostLine(msgspec.Struct):
+class HostLine(NamedTuple):
     """One host of a crawl. Times in seconds; `next` from now."""
 
     host: str
@@ -87,17 +88,18 @@ class Census:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.crawls = Crawls(store)
+        self._kept: dict[Any, tuple[float, Any]] = {}
 
     async def summary(self, name: str) -> Summary:
         """The crawl's summary; it adds up at any moment."""
-        return await summary(self.store, name)
-
-    async def counts(self, name: str) -> dict[str, int]:
-        """The raw counts, summed over the buckets."""
-        return dict(await counts(self.store, name))
+        return await summary(self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name)))
 
     async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
         """The crawl's hosts that come first by `sort` (one of SORTS)."""
+        found: list[HostLine] = await self._now_and_then((name, limit, sort), lambda: self._hosts(name, limit, sort))
+        return found
+
+    async def _hosts(self, name: str, limit: int, sort: str) -> list[HostLine]:
         now = await self.now()
         best: dict[str, HostLine] = {}
         largest = sort in ("waiting", "delay", "in_flight")
@@ -122,7 +124,7 @@ class Census:
         """One host: the state that all crawls share, and what each crawl holds of it."""
         bucket = keys.bucket_of(host, self.store.buckets)
         tag, now = keys.tag(bucket), await self.now()
-        raw = await self._do(self.store.client.hgetall(f"{tag}h:{host}"))
+        raw = await self.store.guard(self.store.client.hgetall(f"{tag}h:{host}"))
         h = {k.decode(): v.decode() for k, v in raw.items()}
         held = [await self._held(tag, name, host) for name in await self.crawls.names()]
         robots = {scheme: _rules(h, s, now) for s, scheme in (("h", "http"), ("s", "https")) if f"v{s}" in h}
@@ -144,10 +146,12 @@ class Census:
         buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
         for bucket in buckets:
             crawl = f"{keys.tag(bucket)}{name}:"
-            last = int(await self._do(self.store.client.hget(f"{crawl}n", "letter")) or 0)
+            last = int(await self.store.guard(self.store.client.hget(f"{crawl}n", "letter")) or 0)
             for first in range(1, last + 1, page):
                 ids = list(range(first, min(first + page, last + 1)))
-                for number, raw in zip(ids, await self._do(self.store.client.hmget(f"{crawl}x", ids)), strict=True):
+                for number, raw in zip(
+                    ids, await self.store.guard(self.store.client.hmget(f"{crawl}x", ids)), strict=True
+                ):
                     letter = _letter(number, bucket, raw) if raw else None
                     if (
                         letter
@@ -157,22 +161,38 @@ class Census:
                     ):
                         yield letter
 
+    async def in_flight(self, name: str) -> int:
+        """Claims that are out."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.zcard(f"{keys.tag(bucket)}{name}:l")
+        return sum(await self.store.guard(pipe.execute()))
+
     async def workers(self, name: str) -> dict[str, Any]:
         """The last heartbeat of each worker."""
         found: dict[str, Any] = {}
         for bucket in range(self.store.buckets):
-            raw = await self._do(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
+            raw = await self.store.guard(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
             found |= {k.decode(): json.loads(v) for k, v in raw.items()}
         return found
 
     async def now(self) -> float:
         """The store's clock, seconds since the epoch."""
-        whole, micro = await self._do(self.store.client.time())
+        whole, micro = await self.store.guard(self.store.client.time())
         return int(whole) + int(micro) / 1e6
+
+    async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """What a scan found, remembered for a hundred times as long as it took: a live view costs the store 1 %."""
+        again, found = self._kept.get(what, (0.0, None))
+        began = time.monotonic()
+        if began >= again:
+            found = await ask()
+            self._kept[what] = (time.monotonic() + 100 * (time.monotonic() - began), found)
+        return found
 
     async def _held(self, tag: str, name: str, host: str) -> Queued | None:
         crawl = f"{tag}{name}:"
-        raw = await self._do(self.store.client.hgetall(f"{crawl}h:{host}"))
+        raw = await self.store.guard(self.store.client.hgetall(f"{crawl}h:{host}"))
         if not raw:
             return None
         levels = [level for level in raw.get(b"L", b"").decode().split(",") if level]
@@ -184,9 +204,6 @@ class Census:
         *lengths, retrying, parked = await self.store.guard(pipe.execute())
         by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
         return Queued(name, by_level, retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0)))
-
-    async def _do(self, call: Any) -> Any:
-        return await self.store.guard(cast(Awaitable[Any], call))
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:

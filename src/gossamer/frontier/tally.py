@@ -27,15 +27,13 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     elapsed = record.spent + (max(0.0, time.time() - float(run_at)) if run_at else 0.0)
     n = await counts(store, name)
     if hosts is None:
-        hosts = 0
-        async for found in scan(store, f"{{b:???}}{name}:h:*"):
-            hosts += len(found)
+        hosts = await hosts_met(store, name)
     return Summary(
         crawl=name, state=record.state, reason=record.reason,
-        started_at=_moment(record.started_at),
-        elapsed=round(elapsed, 3), found=n["found"], pages=n["pages"], redirected=n["redirected"], items=n["items"],
-        succeeded=n["succeeded"], failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"], dead=n["dead"],
-        pending=n["open"] - n["infra"], bytes=n["bytes"],
+        started_at=_moment(record.started_at), elapsed=round(elapsed, 3),
+        found=n["found"], pages=n["pages"], redirected=n["redirected"], items=n["items"],
+        succeeded=n["succeeded"], failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"],
+        dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
         pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
         hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
     )  # fmt: skip
@@ -53,6 +51,11 @@ async def counts(store: Store, name: str) -> Counter[str]:
                 if field != b"tat":  # a time, no count
                     total[field.decode()] += int(value)
     return total
+
+
+async def hosts_met(store: Store, name: str) -> int:
+    """How many hosts the crawl met, by a scan: for doors, and not often."""
+    return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
 
 
 async def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:

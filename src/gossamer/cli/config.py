@@ -1,0 +1,62 @@
+"""`gossamer config show`, `config schema`, and `version`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
+
+Folder = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verbs into the tree."""
+    group = typer.Typer(no_args_is_help=True, help="The settings: show, schema.", rich_markup_mode=None)
+    group.command("show")(show)
+    group.command("schema")(schema)
+    app.add_typer(group, name="config")
+    app.command("version")(version)
+
+
+def show(
+    folder: Folder = ".", data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
+    """The settings in force, with secrets masked."""
+    from gossamer.cli.show import put_json, put_table
+    from gossamer.settings import shown
+
+    values = shown(read_settings(data, store, setting, folder=folder))
+    if as_json:
+        put_json(values)
+    else:
+        put_table((), [(name, plain(value)) for name, value in values.items()])
+    return 0
+
+
+def plain(value: object) -> str:
+    """A value as it would be written."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value)) or "-"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else "-" if value is None else str(value)
+
+
+def schema() -> int:
+    """The JSON Schema of gossamer.toml."""
+    import json
+
+    from gossamer.settings import schema as made
+
+    print(json.dumps(made(), indent=2))
+    return 0
+
+
+def version(as_json: Json = False) -> int:
+    """The version."""
+    from gossamer import __version__
+
+    print(f'{{"version": "{__version__}"}}' if as_json else f"gossamer {__version__}")
+    return 0

@@ -1,0 +1,236 @@
+"""`gossamer crawl`: its options, the job made of them, the run with its signals, the exit code."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.options import read_settings
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.assemble import Job, Output
+    from gossamer.settings import Given, Settings
+    from gossamer.summary import Summary
+
+HELP = {
+    "store": "A shared store (valkey://...) instead of the data folder's own.",
+    "data": "Folder for the store, logs and state (default .gossamer).",
+    "user_agent": "The User-Agent header.",
+    "scope": "Links followed: page, prefix, host (default), domain, any.",
+    "include": "Only URLs in which this is found; repeatable.",
+    "exclude": "No URL in which this is found; repeatable.",
+    "depth": "Most links away from a seed (default 50).",
+    "limit": "Most pages.",
+    "time_limit": "Longest time at work: 90s, 5m, 2h.",
+    "size_limit": "Most bytes of bodies: 500k, 10M, 2G.",
+    "delay": "Seconds from start to start at one host, or a range 5-10 (default: learned).",
+    "per_host": "Requests at once at one host (default 1).",
+    "rate": "Most requests a second of the whole crawl.",
+    "retries": "Wait before each retry (default 1m,5m,30m), or none.",
+    "concurrency": "Visits at once in a process (default 64).",
+    "processes": "Processes, or auto: one a core (default 1).",
+    "ladder": "Ways to get a page; this version has plain.",
+    "ignore_robots": "Do not ask for robots.txt. Be sure that you may.",
+    "allow_private": "A network of private addresses that may be visited; repeatable.",
+    "allow_port": "A port beyond the seeds' and 80, 443, 8080, 8443; repeatable.",
+    "host_pages": "Most pages of a host that is no seed's.",
+    "seen": "How seen URLs are kept: default, exact, bloom.",
+    "cache": "Folder of kept pages: fetched once, then replayed.",
+}
+METAVARS = {
+    "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME",
+    "size_limit": "SIZE", "delay": "SECONDS", "retries": "TIMES", "allow_private": "CIDR", "cache": "DIR",
+    "ladder": "RUNGS", "scope": "WHICH", "seen": "HOW",
+}  # fmt: skip
+REPEATABLE = ("include", "exclude", "allow_private", "allow_port")
+OWN: dict[str, tuple[Any, str, str | None, str]] = {
+    "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
+    "overwrite": (list[str], "-O --overwrite", "FILE", "Write a file anew; repeatable."),
+    "pages": (str, "--pages", "FILE", "Page records of a crawl of sites."),
+    "name": (str, "--name", "CRAWL", "Its name (default: the site's, or host and six digits)."),
+    "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
+    "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
+    "text": (bool, "--text", None, "Page records with the page's text."),
+    "links": (bool, "--links", None, "Page records with the page's links."),
+    "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
+    "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
+    "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
+    "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
+    "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
+    "fail_on": (str, "--fail-on", "EXPR", "Exit 30 when it holds, e.g. success<0.95."),
+    "json": (bool, "--json", None, "The summary as JSON on stdout at the end."),
+    "quiet": (bool, "--quiet", None, "No progress, no remarks."),
+}
+
+
+def signature() -> inspect.Signature:
+    """The parameters of `crawl`, from the tables above."""
+    known = dict(OWN)
+    for name, text in HELP.items():
+        kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
+        known[name] = (kind, flag(name), None if kind is bool else METAVARS.get(name, "N"), text)
+    targets = typer.Argument(metavar="TARGET...", help="URLs, site files, lists, sitemap:URL, feed:URL, - for stdin.")
+    annotated: dict[str, tuple[Any, Any]] = {"targets": (Annotated[list[str] | None, targets], None)}
+    for name, (kind, flags, metavar, text) in known.items():
+        option = typer.Option(*flags.split(), metavar=metavar, help=text)
+        annotated[name] = (Annotated[kind if kind is bool else kind | None, option], False if kind is bool else None)
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in annotated.items()
+        ]
+    )
+
+
+def flag(setting: str) -> str:
+    """The option of a setting."""
+    return "--" + setting.replace("_", "-")
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verb into the tree."""
+    vars(crawl)["__signature__"] = signature()
+    app.command("crawl")(crawl)
+
+
+def crawl(**words: Any) -> int:
+    """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
+    from gossamer.cli import gate
+    from gossamer.cli.running import Runner
+
+    test = gate.parse(words["fail_on"]) if words["fail_on"] else None
+    job = job_of(words)
+    warn(job.settings, words["quiet"])
+    runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
+    summary, stopped = runner.run()
+    return finish(summary, stopped, test, words)
+
+
+def job_of(words: dict[str, Any]) -> Job:
+    """The job that the words ask for. Raises UsageError, ConfigError."""
+    from gossamer.assemble import Job
+
+    if not words["targets"]:
+        raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
+    if words["fresh"] and words["resume"]:
+        raise UsageError("--fresh and --resume exclude one another")
+    if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
+        raise UsageError("--priority lies between -1000000 and 1000000")
+    return Job(
+        targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words), pages=words["pages"],
+        name=words["name"], fresh=words["fresh"], text=words["text"], links=words["links"],
+        headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
+        priority=words["priority"] or 0, sitemaps=words["sitemaps"],
+    )  # fmt: skip
+
+
+def settings_of(words: dict[str, Any]) -> Settings:
+    """The settings: gossamer.toml beside the site files (else here), the environment, -s, the options."""
+    from gossamer.settings import Given
+
+    more: list[Given] = []
+    for name in HELP:
+        value = words[name]
+        if value not in (None, False, []):
+            more.append(Given(flag(name), name, value))
+    folder = Path(".")
+    for target in words["targets"]:
+        path = Path(target)
+        if path.suffix == ".py" and path.is_file():
+            folder = path.parent
+        elif "://" not in target and path.is_dir():
+            folder = path
+    if not (folder / "gossamer.toml").exists():
+        folder = Path(".")
+    return read_settings(pairs=words["setting"], more=more, folder=folder)
+
+
+def outputs_of(words: dict[str, Any]) -> list[Output]:
+    """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
+    from gossamer.assemble import Output
+    from gossamer.sinks.formats import parse
+
+    found = [Output(spec) for spec in words["output"] or ()]
+    found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
+    for output in found:
+        parse(output.spec)
+    if words["pages"]:
+        parse(words["pages"])
+    if not found and not words["json"] and not sys.stdout.isatty():
+        found = [Output("-")]
+    return found
+
+
+def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """`-H NAME:VALUE`."""
+    found = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        token = name.replace("-", "").replace("_", "")
+        if not colon or not token.isascii() or not token.isalnum() or not value.strip().isprintable():
+            raise UsageError(f"-H {name!r}: write it as -H 'Name: value'")
+        found[name] = value.strip()
+    return found
+
+
+def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """`-a name=value`."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"-a {text!r}: write it as -a name=value")
+        found[name] = value
+    return found
+
+
+def again(words: list[str]) -> list[str]:
+    """The words of the command that goes on: no --fresh, and what was written stays."""
+    out: list[str] = []
+    for word in words:
+        if word == "--fresh":
+            continue
+        out.append("-o" if word == "-O" else "--output" if word == "--overwrite" else word)
+    return out
+
+
+def warn(settings: Settings, quiet: bool) -> None:
+    """What a person should know before it begins."""
+    from gossamer.cli.show import remark
+
+    if settings.ignore_robots:  # also with --quiet: it is no remark
+        remark(
+            "WARNING: robots.txt is ignored. You answer for what this crawl does; ask the owners of the sites first."
+        )
+    if settings.allow_private:
+        remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
+
+
+def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) -> int:
+    """Print the summary; the exit code."""
+    from gossamer.cli.show import named, put_json, remark
+    from gossamer.cli.summaries import RETRYABLE, put_summary
+
+    put_summary(summary, words["quiet"] or words["json"])
+    if words["json"]:
+        put_json(summary)
+    if stopped or summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
+        return 11
+    if summary.state == "failed":
+        remark(f"the crawl failed: {summary.reason}")
+        return 9
+    if test is not None and test(summary):
+        remark(f"the gate is not met: {words['fail_on']}")
+        return 30
+    worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
+    if not summary.succeeded and worth:
+        most = RETRYABLE[max(worth, key=worth.__getitem__)]
+        remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
+        return 9
+    return 0

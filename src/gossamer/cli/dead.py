@@ -1,0 +1,167 @@
+"""`gossamer dead`: URLs that were given up, with their reasons."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.options import Data, Json, MaybeCrawl, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.errors import UsageError
+from gossamer.verdict import ERRORS
+
+if TYPE_CHECKING:
+    from gossamer.frontier.census import Letter
+    from gossamer.settings import Settings
+
+OfHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
+Reason = Annotated[
+    str | None, typer.Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")
+]
+Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count them.")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).")]
+Url = Annotated[str, typer.Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verbs into the tree."""
+    group = typer.Typer(
+        no_args_is_help=True, help="URLs that were given up: list, show, requeue, drop.", rich_markup_mode=None
+    )
+    group.command("list")(listed)
+    group.command("show")(show)
+    group.command("requeue")(requeue)
+    group.command("drop")(drop)
+    app.add_typer(group, name="dead")
+
+
+def listed(
+    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, limit: Limit = 1000,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """List dead letters, the oldest first; with --json one object a line."""
+    settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
+    return asyncio.run(_list(settings, crawl, wanted, limit, as_json))
+
+
+def show(
+    url: Url,
+    crawl: OfCrawl = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Show one dead letter whole."""
+    return asyncio.run(_show(read_settings(data, store, setting), crawl, url, as_json))
+
+
+def requeue(
+    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, dry_run: DryRun = False,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Put dead letters back into the queue, as if never tried; the crawl's command then fetches them."""
+    settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
+    return asyncio.run(_act("requeue", settings, crawl, wanted, dry_run, as_json))
+
+
+def drop(
+    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, dry_run: DryRun = False,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Give dead letters up for good; they count as failed."""
+    settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
+    return asyncio.run(_act("drop", settings, crawl, wanted, dry_run, as_json))
+
+
+def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
+    """The letters meant. Raises UsageError."""
+    from gossamer.units import nearest, seconds
+
+    if reason is not None and reason not in ERRORS:
+        raise UsageError(f"--reason {reason!r}: there is no such reason{nearest(reason, ERRORS)}")
+    try:
+        return {"host": host, "reason": reason, "since": time.time() - seconds(since) if since is not None else 0.0}
+    except ValueError as error:
+        raise UsageError(f"--since {since!r}: {error}") from None
+
+
+async def _list(settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool) -> int:
+    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.frontier.census import Census
+
+    rows: list[Letter] = []
+    shown = 0
+    async with opened(settings) as store:
+        async for letter in Census(store).dead(await only(store, crawl), **wanted):
+            if limit and shown >= limit:
+                remark(f"the first {limit} are shown; --limit 0 shows all")
+                break
+            shown += 1
+            if as_json:
+                put_json(letter)
+            else:
+                rows.append(letter)
+    if not as_json and rows:
+        heads = ("id", "when", "reason", "tries", "url", "detail")
+        put_table(
+            heads,
+            [(x.id, moment(x.at), x.reason, x.attempts + 1, x.url, x.detail) for x in rows],
+            right=("id", "tries"),
+        )
+    elif not shown:
+        remark("no dead letters")
+    return 0
+
+
+async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) -> int:
+    import msgspec
+
+    from gossamer.cli.show import put_json, put_table
+    from gossamer.frontier.census import Census
+
+    async with opened(settings) as store:
+        name = await only(store, crawl)
+        found = [letter async for letter in Census(store).dead(name) if url in (letter.url, str(letter.id))]
+    if not found:
+        raise UsageError(f"{name} has no dead letter {url}; see gossamer dead list {name}")
+    for letter in found:
+        if as_json:
+            put_json(letter)
+        else:
+            plain = {**msgspec.to_builtins(letter), "at": moment(letter.at)}
+            put_table((), list(plain.items()))
+    return 0
+
+
+async def _act(
+    verb: str, settings: Settings, crawl: str | None, wanted: dict[str, Any], dry_run: bool, as_json: bool
+) -> int:
+    from gossamer.cli.show import put_json
+    from gossamer.frontier.crawls import ENDED, Crawls
+    from gossamer.frontier.steer import Steer
+
+    async with opened(settings) as store:
+        name = await only(store, crawl)
+        done = await Steer(store).letters(name, verb, **wanted, dry_run=dry_run)
+        record = await Crawls(store).need(name)
+        ended = record.state in ENDED
+        if verb == "requeue" and done and not dry_run and record.state == "finished":
+            await Crawls(store).set(name, "stopped", f"{done} dead letters were requeued")
+    if as_json:
+        put_json({"crawl": name, "letters": done, "dry_run": dry_run})
+        return 0
+    words = {"requeue": "queued again", "drop": "dropped"}[verb]
+    after = "; run the crawl's command to fetch them" if verb == "requeue" and ended and done and not dry_run else ""
+    print(f"{done} dead letters {'would be ' if dry_run else ''}{words}{after}")
+    return 0
+
+
+def moment(at: float) -> str:
+    """A moment, UTC, as RFC 3339 has it."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,6 @@
+"""x."""
+
+import typer
+
+
+def register(app: typer.Typer) -> None: ...

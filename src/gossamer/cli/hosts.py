@@ -1,0 +1,155 @@
+"""`gossamer host`: one host's state, and steering it while crawls run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.frontier.census import HostView
+    from gossamer.settings import Settings
+
+For = Annotated[
+    str | None, typer.Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
+]
+Delay = Annotated[
+    str, typer.Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")
+]
+AtOnce = Annotated[
+    int | None, typer.Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verbs into the tree."""
+    group = typer.Typer(no_args_is_help=True, help="One host: show, pause, resume, rate.", rich_markup_mode=None)
+    for verb in (show, pause, resume, rate):
+        group.command(verb.__name__)(verb)
+    app.add_typer(group, name="host")
+
+
+def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+    """The host's state, robots.txt, pace, and what each crawl holds of it."""
+    return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
+
+
+def pause(host: Host, how_long: For = None, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """No request to the host, in any crawl; what is under way ends."""
+    from gossamer.frontier.steer import FOR_EVER
+    from gossamer.units import seconds
+
+    try:
+        wait = seconds(how_long) if how_long is not None else FOR_EVER
+    except ValueError as error:
+        raise UsageError(f"--for {how_long!r}: {error}") from None
+    until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {host}"
+    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "pause", wait, f"paused{until}"))
+
+
+def resume(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """End a pause."""
+    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "resume", None, "goes on"))
+
+
+def rate(
+    host: Host,
+    delay: Delay,
+    per_host: AtOnce = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+) -> int:
+    """Fix the delay of a host, in any crawl; its Crawl-delay stays the floor."""
+    from gossamer.units import seconds
+
+    try:
+        fixed = None if delay == "auto" else seconds(delay)
+    except ValueError as error:
+        raise UsageError(f"{delay!r}: {error}, or auto") from None
+    if per_host is not None and not 0 <= per_host <= 1000:
+        raise UsageError("--per-host lies between 0 and 1000")
+    settings, name = read_settings(data, store, setting), authority(host)
+    if per_host is not None:
+        asyncio.run(_do(settings, name, "at_once", per_host or None, f"{per_host or 'as usual'} at once"))
+    said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
+    return asyncio.run(_do(settings, name, "rate", fixed, said))
+
+
+def authority(text: str) -> str:
+    """The host of a URL, or the host as typed, in the form that the frontier knows."""
+    from gossamer import url
+    from gossamer.request import split
+
+    found = url.parse(text if "://" in text else f"http://{text}/")
+    if found is None or not found.startswith(("http://", "https://")):
+        raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
+    return split(found)[1].rpartition("@")[2]
+
+
+async def _show(settings: Settings, host: str, as_json: bool) -> int:
+    from gossamer.cli.show import put_json, put_table
+    from gossamer.frontier.census import Census
+
+    async with opened(settings) as store:
+        view = await Census(store).host(host)
+    if not view.known:
+        raise UsageError(f"no crawl has met the host {host}")
+    if as_json:
+        put_json(view)
+    else:
+        put_table((), list(lines(view)))
+    return 0
+
+
+def lines(view: HostView) -> list[tuple[str, str]]:
+    """What is known of a host, for people."""
+    from gossamer.cli.show import duration
+
+    fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
+    out = [
+        ("host", view.host),
+        ("state", f"paused, {duration(view.paused)} left" if view.paused else "open"),
+        ("in flight", f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else "")),
+        ("next start", f"in {duration(view.next)}" if view.next else "now"),
+        ("delay", duration(view.delay) + fixed),
+        ("crawl-delay", duration(view.crawl_delay) if view.crawl_delay else "none"),
+    ]
+    for scheme, known in view.robots.items():
+        out.append((f"robots.txt ({scheme})", robots(known)))
+    for held in view.crawls:
+        levels = ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True)) or "0"
+        out.append(
+            (held.crawl, f"queued {levels}; retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}")
+        )
+    return out
+
+
+def robots(known: dict[str, float]) -> str:
+    """What is known of an origin's robots.txt, in words."""
+    from gossamer.cli.show import duration
+    from gossamer.politeness.access import CLOSED, OPEN
+
+    version = int(known["version"])
+    if version == OPEN:
+        what = "allows all"
+    elif version < 0:
+        what = f"closed: {CLOSED[version].detail}" if version in CLOSED else "closed"
+    else:
+        what = f"rules, version {version}"
+    return f"{what}; read again in {duration(known['expires'])}"
+
+
+async def _do(settings: Settings, host: str, verb: str, value: Any, said: str) -> int:
+    from gossamer.frontier.steer import Steer
+
+    async with opened(settings) as store:
+        steer = Steer(store)
+        act = getattr(steer, verb)
+        await (act(host) if verb == "resume" else act(host, value))
+    print(f"{host}: {said}")
+    return 0

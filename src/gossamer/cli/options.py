@@ -1,0 +1,82 @@
+"""What many verbs share: their options, the settings read from them, the store they open."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Given, Settings
+
+Data = Annotated[str | None, typer.Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
+StoreUrl = Annotated[str | None, typer.Option("--store", metavar="URL", help="A shared store instead of the folder's.")]
+Setting = Annotated[list[str] | None, typer.Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
+Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
+MaybeCrawl = Annotated[str | None, typer.Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")]
+OfCrawl = Annotated[
+    str | None, typer.Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")
+]
+Host = Annotated[str, typer.Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
+
+
+def read_settings(
+    data: str | None = None, store: str | None = None, pairs: list[str] | None = None, more: list[Given] | None = None,
+    folder: str | Path = ".",
+) -> Settings:  # fmt: skip
+    """The settings in force for a verb."""
+    from gossamer.settings import Given, load
+
+    given = [parse_pair(pair) for pair in pairs or ()]
+    given += [
+        Given(f"--{name}", name, value) for name, value in (("data", data), ("store", store)) if value is not None
+    ]
+    return load([*given, *(more or ())], folder=folder)
+
+
+def parse_pair(text: str) -> Given:
+    """`-s name=value`."""
+    from gossamer.settings import Given
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"-s {text!r}: write it as -s setting=value")
+    return Given(f"-s {name}", name.strip().replace("-", "_"), value)
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Store]:
+    """The store of crawls that were made already."""
+    if settings.store is None and not (Path(settings.data) / "store").is_dir():
+        raise UsageError(
+            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
+        )
+    from gossamer.assemble import open_store
+
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
+
+
+async def only(store: Store, name: str | None) -> str:
+    """The crawl meant: the one named, else the only one there is."""
+    from gossamer.frontier.crawls import Crawls
+
+    if name is not None:
+        return (await Crawls(store).need(name)).name
+    names = await Crawls(store).names()
+    if len(names) != 1:
+        raise UsageError(f"which crawl? there are {', '.join(names)}: name one" if names else "there is no crawl yet")
+    return names[0]

@@ -1,0 +1,101 @@
+"""Progress on stderr: a live table on a terminal, a JSON line every 10 s on a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gossamer.cli.show import amount, clean, console, dumb, duration, named
+
+if TYPE_CHECKING:
+    from gossamer.door import Live
+
+EVERY = 10.0
+HOSTS = 5
+
+
+class Progress(Protocol):
+    """Shows how a crawl goes; `seen` says whether it ever did."""
+
+    seen: bool
+
+    def show(self, live: Live) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def progress() -> Progress:
+    """The kind that suits stderr."""
+    return Lines() if dumb() else Table()
+
+
+class Lines:
+    """One JSON line every 10 s."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._next = time.monotonic() + EVERY
+
+    def show(self, live: Live) -> None:
+        """Print when it is time."""
+        self.seen = True
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + EVERY
+        import msgspec
+
+        s = live.summary
+        line = {
+            "crawl": s.crawl, "state": s.state, "elapsed": round(s.elapsed, 1), "found": s.found, "pages": s.pages,
+            "pending": s.pending, "in_flight": live.in_flight, "failed": s.failed, "dead": s.dead, "items": s.items,
+            "retried": s.retried, "bytes": s.bytes, "pages_per_second": round(live.rate, 2),
+            "left": None if live.left is None else round(live.left), "skipped": s.skipped, "errors": s.errors,
+        }  # fmt: skip
+        print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing to tidy."""
+
+
+class Table:
+    """A few lines that redraw themselves."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._live: Any = None
+
+    def show(self, live: Live) -> None:
+        """Redraw."""
+        from rich.live import Live as Redraw
+
+        self.seen = True
+        if self._live is None:
+            self._live = Redraw(console=console(stderr=True), auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(drawn(live), refresh=True)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def drawn(live: Live) -> Any:
+    """The lines as rich shows them."""
+    from rich.console import Group
+    from rich.text import Text
+
+    s = live.summary
+    left = f", about {duration(live.left)} left" if live.left is not None and s.pending else ""
+    skipped = sum(s.skipped.values())
+    parts = [
+        Text(f"{clean(s.crawl)}: {s.state} for {duration(s.elapsed)}{left}", style="bold"),
+        Text(f"{s.pages} pages, {live.rate:.1f} pages/s, {amount(s.bytes)}, {s.items} items"),
+        Text(f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"),
+    ]  # fmt: skip
+    if s.errors:
+        parts.append(Text(f"errors: {named(s.errors)}", style="red"))
+    parts += [Text(clean("  ".join(host)), style="dim") for host in live.hosts[:HOSTS]]
+    return Group(*parts)

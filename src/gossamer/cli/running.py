@@ -1,0 +1,83 @@
+"""Running a crawl behind the command line: signals, progress, the reader of stdout that went away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from gossamer.cli.show import remark
+
+if TYPE_CHECKING:
+    from gossamer.assemble import Job
+    from gossamer.cli.progress import Progress
+    from gossamer.summary import Summary
+
+FORCED = 13
+LAST = 2.0
+"""Seconds that a forced stop leaves for locks and the store to be let go."""
+
+
+class Runner:
+    """One crawl in the foreground. The first SIGINT or SIGTERM stops it gracefully, the second at once."""
+
+    def __init__(self, job: Job, *, quiet: bool, again: str) -> None:
+        self.job, self.quiet, self.again = job, quiet, again
+        self.signals = 0
+        self._stop: asyncio.Event | None = None
+        self._task: asyncio.Task[Summary] | None = None
+
+    def run(self) -> tuple[Summary, bool]:
+        """The summary, and whether a signal stopped it. Exits the process when it was stopped twice."""
+        try:
+            import uvloop
+
+            runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        except ImportError:
+            runner = asyncio.Runner()
+        try:
+            with runner:
+                summary = runner.run(self._run())
+        except asyncio.CancelledError:
+            self._gone()
+        if self.signals:
+            remark(f"stopped; nothing is lost. Go on with: {self.again}")
+        return summary, bool(self.signals)
+
+    async def _run(self) -> Summary:
+        from gossamer.cli.progress import progress
+        from gossamer.door import crawl
+
+        self._stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, self._signal)
+        shown: Progress | None = None if self.quiet else progress()
+        try:
+            self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop))
+            summary = await self._task
+        finally:
+            if shown is not None:
+                shown.close()
+        if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
+            remark(f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --fresh begins it anew")
+        return summary
+
+    def _signal(self) -> None:
+        self.signals += 1
+        if self.signals == 1:
+            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
+            if self._stop is not None:
+                self._stop.set()
+        else:
+            timer = threading.Timer(LAST, self._gone)
+            timer.daemon = True
+            timer.start()
+            if self._task is not None:
+                self._task.cancel()
+
+    def _gone(self) -> None:
+        remark(f"stopped at once; nothing is lost. Go on with: {self.again}")
+        os._exit(FORCED)

@@ -1,0 +1,95 @@
+"""How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�")
+
+
+def clean(value: object) -> str:
+    """One line of text that cannot steer a terminal; None is a dash."""
+    return "-" if value is None else str(value).translate(_BAD)
+
+
+def remark(line: str, quiet: bool = False) -> None:
+    """A line for the person, on stderr."""
+    if not quiet:
+        print(f"gossamer: {clean(line)}", file=sys.stderr)
+
+
+def put_json(value: Any) -> None:
+    """One line of JSON on stdout."""
+    import msgspec
+
+    sys.stdout.write(
+        msgspec.json.encode(value, order="deterministic" if isinstance(value, set) else None).decode() + "\n"
+    )
+    sys.stdout.flush()
+
+
+def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
+    """A table on stdout; columns named in `right` are numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, show_header=bool(heads), header_style="bold")
+    lines = [[clean(cell) for cell in row] for row in rows]
+    for head in heads or [""] * (len(lines[0]) if lines else 0):
+        grid.add_column(head, justify="right" if head in right else "left", overflow="fold")
+    for line in lines:
+        grid.add_row(*[Text(cell) for cell in line])
+    console().print(grid)
+
+
+def console(stderr: bool = False) -> Any:
+    """A rich console; on a pipe as wide as its lines need."""
+    from rich.console import Console
+
+    file = sys.stderr if stderr else sys.stdout
+    return Console(
+        file=file, highlight=False, markup=False, emoji=False, width=None if file.isatty() else 2000, soft_wrap=False
+    )
+
+
+def dumb() -> bool:
+    """Whether stderr is no terminal that can redraw lines."""
+    return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for people.
+
+    >>> duration(3700), duration(0.25), duration(None)
+    ('1h 1m', '0.25s', '-')
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 10:
+        return f"{seconds:.2f}".rstrip("0").rstrip(".") + "s"
+    whole = int(seconds)
+    for unit, size, small, per in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // per}{small}"
+    return f"{whole}s"
+
+
+def amount(size: float) -> str:
+    """Bytes for people.
+
+    >>> amount(1536), amount(10)
+    ('1.5 KiB', '10 B')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.1f} {unit}" if unit != "B" else f"{size:.0f} B"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def named(counts: dict[str, int]) -> str:
+    """`robots 3, depth 1`, the largest first."""
+    return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

@@ -1,0 +1,104 @@
+"""`gossamer status`: the crawls of a store, or one of them closely."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
+
+if TYPE_CHECKING:
+    from gossamer.frontier.census import Census
+    from gossamer.settings import Settings
+    from gossamer.summary import Summary
+
+HEADS = ("crawl", "state", "found", "pages", "redirected", "failed", "dead", "pending", "skipped", "hosts", "pages/s")
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verb into the tree."""
+    app.command("status")(status)
+
+
+def status(
+    crawl: MaybeCrawl = None, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
+    """Counts, rates, hosts and errors; without CRAWL a line for each crawl."""
+    return asyncio.run(_status(read_settings(data, store, setting), crawl, as_json))
+
+
+async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
+    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.frontier.census import Census
+
+    async with opened(settings) as store:
+        census = Census(store)
+        if name is not None:
+            return await _one(census, settings, name, as_json)
+        found = [await seen(census, settings, one) for one in await census.crawls.names()]
+    if as_json:
+        put_json(found)
+    elif found:
+        put_table(HEADS, [_row(s) for s in found], right=HEADS[2:])
+    else:
+        remark("there is no crawl yet")
+    return 0
+
+
+async def seen(census: Census, settings: Settings, name: str) -> Summary:
+    """The summary, corrected where the store still believes in a process that died."""
+    from gossamer.cli.living import living
+
+    summary = await census.summary(name)
+    record = await census.crawls.need(name)
+    if summary.state in ("running", "stopping", "cancelling") and not living(record, settings):
+        summary.state, summary.reason = "stopped", "its process died; the same command goes on"
+    return summary
+
+
+def _row(s: Summary) -> tuple[object, ...]:
+    skipped = sum(s.skipped.values())
+    return (
+        s.crawl,
+        s.state,
+        s.found,
+        s.pages,
+        s.redirected,
+        s.failed,
+        s.dead,
+        s.pending,
+        skipped,
+        s.hosts,
+        s.pages_per_second,
+    )
+
+
+async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
+    from gossamer.cli.show import duration, put_json, put_table
+    from gossamer.cli.summaries import lines
+
+    summary = await seen(census, settings, name)
+    hosts = await census.hosts(name, 10)
+    workers = await census.workers(name)
+    if as_json:
+        put_json({**_plain(summary), "slowest_hosts": [host._asdict() for host in hosts], "workers": workers})
+        return 0
+    put_table((), lines(summary))
+    if hosts:
+        print()
+        rows = [(h.host, h.state, h.waiting, h.in_flight, duration(h.delay), duration(h.next)) for h in hosts]
+        heads = ("host", "state", "waiting", "in flight", "delay", "next in")
+        put_table(heads, rows, right=heads[2:])
+    if workers:
+        print()
+        put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
+    return 0
+
+
+def _plain(summary: Summary) -> dict[str, Any]:
+    import msgspec
+
+    plain: dict[str, Any] = msgspec.to_builtins(summary)
+    return plain

@@ -1,0 +1,174 @@
+"""`gossamer pause`, `resume`, `stop`, `cancel` a crawl, and `priority` of what waits in it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, opened, read_settings
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.frontier.crawls import Crawls, Record
+    from gossamer.settings import Settings
+
+WAIT = 15.0
+"""Seconds that stop and cancel wait for the crawl's process to end it."""
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verbs into the tree."""
+    for verb in (pause, resume, stop, cancel, priority):
+        app.command(verb.__name__)(verb)
+
+
+def pause(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+) -> int:
+    """Hold a crawl still: nothing new is fetched, all is kept."""
+    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), quiet))
+
+
+def resume(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+) -> int:
+    """Let a paused crawl go on."""
+    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), quiet))
+
+
+def stop(crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+    """End a crawl gracefully and keep its queue."""
+    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), quiet))
+
+
+def cancel(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+) -> int:
+    """End a crawl and drop its queue; what was fetched stays."""
+    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), quiet))
+
+
+def priority(
+    crawl: Crawl, n: Annotated[int, typer.Argument(metavar="N", help="The new priority; higher is fetched first.")],
+    host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only this host's URLs.")] = None,
+    match: Annotated[str | None, typer.Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Change the priority of URLs that wait, while the crawl runs or not."""
+    settings = read_settings(data, store, setting)
+    try:
+        pattern = re.compile(match) if match is not None else None
+    except re.error as error:
+        raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
+    if not -1_000_000 <= n <= 1_000_000:
+        raise UsageError(f"a priority lies between -1000000 and 1000000, not {n}")
+    return asyncio.run(_priority(settings, crawl, n, host, pattern, dry_run, as_json))
+
+
+async def _priority(
+    settings: Settings,
+    crawl: str,
+    n: int,
+    host: str | None,
+    match: re.Pattern[str] | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    from gossamer.cli.show import put_json
+    from gossamer.frontier.crawls import Crawls
+    from gossamer.frontier.steer import Steer
+
+    async with opened(settings) as store:
+        record = await Crawls(store).need(crawl)
+        moved = await Steer(store).priority(record.name, n, host=host, match=match, dry_run=dry_run)
+    if as_json:
+        put_json({"crawl": crawl, "priority": n, "urls": moved, "dry_run": dry_run})
+    else:
+        print(f"{moved} URLs {'would have' if dry_run else 'have'} priority {n}")
+    return 0
+
+
+async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
+    from gossamer.cli.living import living
+    from gossamer.cli.show import remark
+    from gossamer.frontier.crawls import Crawls
+
+    async with opened(settings) as store:
+        crawls = Crawls(store)
+        record = await crawls.need(name)
+        act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
+        said, code = await act(crawls, record, living(record, settings))
+    remark(f"{name}: {said}", quiet)
+    return code
+
+
+async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if not lives:
+        return f"nothing to pause, it is {_now(record)}", 0
+    if record.state == "paused":
+        return "it is paused already", 0
+    if record.state != "running":
+        return f"it is {record.state}: too late to pause", 0
+    await crawls.set(record.name, "paused", "by gossamer pause")
+    return f"paused; go on with: gossamer resume {record.name}", 0
+
+
+async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives and record.state == "paused":
+        await crawls.set(record.name, "running")
+        return "it goes on", 0
+    if lives:
+        return f"it is {record.state} already", 0
+    if record.state in ("finished", "cancelled"):
+        return f"it is {record.state}; begin anew with: {_command(record)} --fresh", 0
+    if record.state == "paused":
+        await crawls.set(record.name, "stopped", "its process died while it was paused")
+    return f"no process runs it; go on with: {_command(record)}", 0
+
+
+async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives:
+        if record.state not in ("stopping", "cancelling"):
+            await crawls.set(record.name, "stopping", "by gossamer stop")
+        return await _ended(crawls, record, "its queue is kept")
+    if record.state in ("running", "paused", "stopping"):
+        await crawls.set(record.name, "stopped", "its process had died")
+        return f"stopped; its process had died. Go on with: {_command(record)}", 0
+    return f"nothing to stop, it is {_now(record)}", 0
+
+
+async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives:
+        await crawls.set(record.name, "cancelling", "by gossamer cancel")
+        return await _ended(crawls, record, "its queue is dropped")
+    if record.state in ("finished", "cancelled"):
+        return f"nothing to cancel, it is {record.state}", 0
+    dropped = await crawls.drop_queue(record.name)
+    await crawls.set(record.name, "cancelled", "by gossamer cancel")
+    return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
+
+
+async def _ended(crawls: Crawls, record: Record, what: str) -> tuple[str, int]:
+    """Wait until the crawl's own process has ended it."""
+    from gossamer.frontier.crawls import ENDED
+
+    for _ in range(int(WAIT * 10)):
+        state, _reason = await crawls.state(record.name)
+        if state in ENDED:
+            return f"{state}; {what}", 0
+        await asyncio.sleep(0.1)
+    return f"asked its process {record.door.get('pid')} to end; it has not done so within {WAIT:.0f} s; {what}", 0
+
+
+def _now(record: Record) -> str:
+    return record.state if record.state not in ("running", "paused") else "stopped (its process died)"
+
+
+def _command(record: Record) -> str:
+    import shlex
+
+    return f"gossamer crawl {shlex.join(record.spec.targets)} --name {record.name}"

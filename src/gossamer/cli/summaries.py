@@ -1,0 +1,61 @@
+"""A crawl's summary for people: a small table whose parts add up to what was found."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from gossamer.cli.show import amount, clean, console, dumb, duration, named
+
+if TYPE_CHECKING:
+    from gossamer.summary import Summary
+
+RETRYABLE = {
+    "dns": "check the host's name and this machine's network",
+    "connect": "see whether the server is up",
+    "tls": "see whether the certificate is right, or name its authority with -s ca_file=FILE",
+    "timeout": "give it more time with -s timeout=60s",
+    "reset": "wait for the server",
+    "http-5xx": "wait for the server",
+    "rate-limited": "go slower with --delay",
+    "blocked": "go slower with --delay",
+    "robots-unreachable": "wait until its robots.txt can be read",
+}
+"""Errors after which trying again later could help, and what to do."""
+
+
+def lines(summary: Summary) -> list[tuple[str, str]]:
+    """What and how many, in the order of the sum."""
+    s = summary
+    state = s.state + (f": {s.reason}" if s.reason else "")
+    return [
+        ("crawl", f"{s.crawl} ({state})"),
+        ("found", f"{s.found} URLs on {s.hosts} hosts"),
+        ("= pages", f"{s.pages}, of which {s.succeeded} succeeded; {s.items} items, {amount(s.bytes)}"),
+        ("+ redirected", str(s.redirected)),
+        ("+ failed", str(s.failed)),
+        ("+ dead", f"{s.dead}" + (f" (gossamer dead list {s.crawl})" if s.dead else "")),
+        ("+ pending", str(s.pending)),
+        ("+ skipped", f"{sum(s.skipped.values())}: {named(s.skipped)}" if s.skipped else "0"),
+        ("errors", named(s.errors)),
+        ("time", f"{duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
+        ("outputs", ", ".join(s.outputs) or "-"),
+    ]
+
+
+def put_summary(summary: Summary, quiet: bool) -> None:
+    """The summary on stderr: a table on a terminal, one JSON line on a pipe."""
+    if quiet:
+        return
+    if dumb():
+        import msgspec
+
+        print(msgspec.json.encode(summary).decode(), file=sys.stderr)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for head, text in lines(summary):
+        grid.add_row(Text(head, style="bold"), Text(clean(text)))
+    console(stderr=True).print(grid)
