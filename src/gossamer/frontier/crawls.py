@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
+import platform
 import time
 from collections.abc import Awaitable
 from typing import Any, cast
@@ -92,7 +92,7 @@ class Crawls:
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
         fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
-        fields["door"] = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+        fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["run_at"] = repr(time.time())
         if record is None:
             fields |= {"spec": msgspec.json.encode(spec).decode(), "started_at": repr(time.time()), "spent": "0"}

@@ -1,0 +1,78 @@
+"""A frontier on the test's own store; after each test no key is left that `frontier.keys` does not name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import redis
+
+from gossamer.frontier.keys import known
+from gossamer.frontier.store import Store, connect
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import Request, pack
+from gossamer.visit import Adds, Claim, Claimed, Settle
+
+
+def no_strange_keys(client: redis.Redis) -> None:
+    strange = [key.decode() for key in client.scan_iter() if not known(key.decode())]
+    assert strange == [], "name these keys in frontier/keys.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checked_keys(key_checks: list[Callable[[redis.Redis], None]]) -> None:
+    key_checks.append(no_strange_keys)
+
+
+@pytest.fixture
+async def store(valkey_url: str) -> AsyncIterator[Store]:
+    store = connect(valkey_url)
+    await store.open(1, "test")
+    yield store
+    await store.close()
+
+
+class Bed:
+    """A frontier with short words for tests. Delays are in milliseconds, robots are not asked for unless said."""
+
+    def __init__(self, store: Store, crawl: str = "c", **policy: Any) -> None:
+        self.store = store
+        self.frontier = Frontier(store, crawl, Policy(**({"delay": 0, "per_host": 1000, "obey_robots": False} | policy)))
+        self.marks: dict[str, int] = {}
+
+    async def add(self, *urls: str, flags: str = "o", voucher: str = "", **needs: Any) -> tuple[int, int, int]:
+        """Add URLs as seeds of their hosts."""
+        adds: Adds = {}
+        for url in urls:
+            request = Request(url, **needs)
+            host, stored = pack(request)
+            group = (0, host, request.priority, "http", flags, voucher)
+            adds.setdefault(group, []).extend((*self.frontier.remainder(hash((url, "s")) & (2**64 - 1)), stored))
+        return await self.frontier.add(adds)
+
+    async def claim(self, k: int = 100) -> list[Claim]:
+        return (await self.claimed(k)).claims
+
+    async def claimed(self, k: int = 100) -> Claimed:
+        return await self.frontier.claim(0, k)
+
+    async def end(self, claim: Claim, action: str = "d", **settle: Any) -> None:
+        settle.setdefault("since", 0 if action not in ("k", "b") else -1)
+        counts = {"pages": 1} if action == "d" else {"skip:robots": 1} if action == "k" else {}
+        await self.frontier.settle(0, [Settle(claim.token, action, **settle)], counts, {})
+
+    async def counts(self) -> dict[str, int]:
+        raw = await self.store.client.hgetall(f"{{b:000}}{self.frontier.crawl}:n")
+        return {k.decode(): int(float(v)) for k, v in raw.items()}
+
+    async def adds_up(self) -> bool:
+        n = await self.counts()
+        skipped = sum(v for k, v in n.items() if k.startswith("skip:"))
+        ended = sum(n.get(k, 0) for k in ("pages", "redirected", "failed", "dead"))
+        return n.get("found", 0) == ended + n.get("open", 0) - n.get("infra", 0) + skipped
+
+
+@pytest.fixture
+def bed(store: Store) -> Callable[..., Bed]:
+    return lambda crawl="c", **policy: Bed(store, crawl, **policy)
