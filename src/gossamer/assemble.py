@@ -28,6 +28,7 @@ from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate
+from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
 from gossamer.road.worker import Worker
@@ -36,7 +37,6 @@ from gossamer.settings import Settings
 from gossamer.sinks import columns
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.formats import open_output
-from gossamer.sites.reader import SiteReader
 from gossamer.visit import Claim
 
 
@@ -139,20 +139,20 @@ class Bench:
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings))
         self.folder = Path(settings.data) / setup.crawl
-        self.canonical = _canonical(setup.spec)
+        self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         own_domains = {domain(urls.host(seed)) for seed in setup.seeds}
         self.own: Callable[[str], bool] = lru_cache(10_000)(lambda host: domain(host) in own_domains)
         self.scope = scope(setup.spec, settings, setup.seeds)
         self.sites = site_files.load_all(setup.job.targets, setup.job.args)
         self.taker = Taker(
-            self.scope, seed=store.seed, remainder=self.frontier.remainder, canonical=self.canonical, own=self.own,
+            self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key, own=self.own,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.http = collector(settings, self.resolver)
         self.robots = collector(settings, self.resolver, robots=True)
-        self.reader = SiteReader(self.sites, self.taker, self.canonical, text=setup.job.text, links=setup.job.links,
+        self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         files, tables = outputs(setup, self.sites)
         self.committer = Committer(
@@ -237,8 +237,9 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
     return files, [o for o in opened if not isinstance(o, Files)]
 
 
-def _canonical(spec: Spec) -> Callable[[str], str | None]:
+def key(spec: Spec) -> Callable[[str], str]:
+    """The canonical form of a URL in fetch form, with the parameters that the user says make no difference."""
     if not spec.drop:
-        return urls.canonical
-    drop = urls.DEFAULT_DROP | frozenset(spec.drop)
-    return lambda url: urls.canonical(url, drop=drop)
+        return urls.key
+    drop = urls.DEFAULT_DROP | spec.drop
+    return lambda url: urls.key(url, drop)

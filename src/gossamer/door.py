@@ -100,8 +100,8 @@ def prepare(job: Job) -> tuple[Setup, list[Request]]:
 
 
 def anchors(given: list[Request], scope: str) -> list[str]:
-    """The URLs that make the scope: one a host is enough unless the paths matter."""
-    if scope in ("page", "prefix"):
+    """The URLs that make the scope: of very many one a host is enough, unless the paths matter."""
+    if scope in ("page", "prefix") or len(given) <= 10_000:
         return list(dict.fromkeys(request.url for request in given))
     return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
 

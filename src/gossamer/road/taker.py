@@ -65,16 +65,16 @@ class Recent:
 
 
 class Taker:
-    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it."""
+    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it, `key` is the canonical form."""
 
     def __init__(
         self, scope: Filter, *, seed: int, remainder: Callable[[int], tuple[int, int]], bucket: Callable[[str], int],
-        canonical: Callable[[str], str | None], own: Callable[[str], bool], cap: int = 5000, room: int = ROOM,
+        key: Callable[[str], str], own: Callable[[str], bool], cap: int = 5000, room: int = ROOM,
         lane: Callable[[str], str] = lambda _: "http",
     ) -> None:  # fmt: skip
         self.scope = scope
         self._seed, self._remainder, self._bucket = seed, remainder, bucket
-        self._canonical, self._own, self._cap, self._lane = canonical, own, cap, lane
+        self._key, self._own, self._cap, self._lane = key, own, cap, lane
         self._recent = Recent(room)
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -114,14 +114,13 @@ class Taker:
         taken: Taken, met: set[int],
     ) -> tuple[int, str] | None:  # fmt: skip
         """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken here)."""
-        canonical = self._canonical(url) if url else None
-        if url is None or canonical is None:
+        if url is None:
             return None  # mailto:, javascript:, what is no URL: no link at all
-        mark = urls.fingerprint(canonical, self._seed)
+        mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, ""
         to_scheme, to_host, to_path = split(url)
-        reason = self.scope.refuse(url, to_host, depth)
+        reason = "filter" if "@" in to_host else self.scope.refuse(url, to_host, depth)
         if reason is None and len(met) >= self._cap:
             reason = "trap"
         if reason is not None:
@@ -138,10 +137,7 @@ class Taker:
 
         Returns the reason why it is refused, which is counted, too; None when it is taken.
         """
-        canonical = self._canonical(request.url)
-        if canonical is None:
-            taken.skip("filter")
-            return "filter"
+        canonical = self._key(request.url)
         _, host, _ = split(request.url)
         reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth)
         if reason is not None:
@@ -173,7 +169,7 @@ class Taker:
 
     def same(self, one: str, other: str) -> bool:
         """Whether two URLs are one for the seen-set."""
-        return self._canonical(one) == self._canonical(other)
+        return self._key(one) == self._key(other)
 
     def widen(self, scope: Filter) -> None:
         """A redirected seed changed the scope: what was refused may be wanted now."""
