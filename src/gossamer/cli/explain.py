@@ -1,6 +1,220 @@
-"""x."""
+"""`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.errors import GossamerError, UsageError
 
-def register(app: typer.Typer) -> None: ...
+if TYPE_CHECKING:
+    from gossamer.frontier.crawls import Record
+    from gossamer.frontier.locate import Place
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+
+Url = Annotated[str, typer.Argument(metavar="URL", help="As a page links to it.")]
+Depth = Annotated[int | None, typer.Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
+LINES = 5
+
+
+class Gate(NamedTuple):
+    """What one gate says. `verdict`: pass, a skip reason, or unknown; `rule`: what decided."""
+
+    gate: str
+    verdict: str
+    rule: str
+
+
+def register(app: typer.Typer) -> None:
+    """Put the verb into the tree."""
+    app.command("explain")(explain)
+
+
+def explain(
+    url: Url, crawl: OfCrawl = None, depth: Depth = None, data: Data = None, store: StoreUrl = None,
+    setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""
+    from gossamer.cli.show import put_json, put_table
+
+    told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth))
+    if as_json:
+        put_json(told)
+        return 0
+    put_table((), [("url", told["url"]), ("counts as", told["canonical"]), ("crawl", told["crawl"])])
+    print()
+    put_table(("gate", "verdict", "rule"), [tuple(gate.values()) for gate in told["gates"]])
+    print()
+    put_table((), [("now", told["now"]), ("why", told["why"])])
+    if told["attempts"]:
+        print()
+        heads = ("ts", "attempt", "status", "outcome", "seconds", "error")
+        put_table(heads, [[line.get(head) for head in heads] for line in told["attempts"]])
+    return 0
+
+
+async def tell(settings: Settings, crawl: str | None, text: str, depth: int | None) -> dict[str, Any]:
+    """All that is known of a URL, as plain values."""
+    from gossamer import url as urls
+
+    found = urls.parse(text.strip() if "://" in text else f"https://{text.strip()}")
+    if found is None:
+        raise UsageError(f"{text!r} is no URL; write it as https://example.com/page")
+    async with opened(settings) as store:
+        name = await only(store, crawl)
+        if found.startswith(urls.WEB):
+            return await Teller(store, settings, name).tell(found.partition("#")[0], depth)
+    gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
+    return {
+        "url": found, "canonical": found, "crawl": name, "gates": [gate._asdict()], "now": "skipped (scope)",
+        "why": gate.rule, "attempts": [],
+    }  # fmt: skip
+
+
+class Teller:
+    """Asks each gate of one crawl about a URL."""
+
+    def __init__(self, store: Store, settings: Settings, name: str) -> None:
+        from gossamer.frontier.census import Census
+
+        self.store, self.settings, self.name = store, settings, name
+        self.census = Census(store)
+
+    async def tell(self, typed: str, depth: int | None) -> dict[str, Any]:
+        """Gates, place, attempts."""
+        from gossamer import url as urls
+        from gossamer.assemble import key as key_of
+        from gossamer.cli.history import last_attempts
+
+        url = urls.split_credentials(typed)[0]
+        record = await self.census.crawls.need(self.name)
+        canonical = key_of(record.spec)
+        key = canonical(url)
+        place = await self.census.locate(self.name, url, urls.fingerprint(key, self.store.seed), canonical)
+        if depth is None and place.request is not None:
+            depth = place.request.depth
+        attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
+        gates = [
+            *await self._filters(record, typed, depth), await self._private(url), self._duplicate(url, place),
+            await self._budget(url, place), await self._robots(url),
+        ]  # fmt: skip
+        now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
+        return {
+            "url": url, "canonical": key, "crawl": f"{self.name} ({record.state})",
+            "gates": [gate._asdict() for gate in gates], "now": now, "why": why, "attempts": attempts,
+        }  # fmt: skip
+
+    async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
+        """The pure filters, as `add` applies them."""
+        from gossamer.assemble import Job, scope
+        from gossamer.door import prepare
+
+        targets = [target for target in record.spec.targets if target != "-"]
+        try:
+            setup, _ = prepare(Job(targets=targets, settings=self.settings))
+        except GossamerError as error:
+            return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
+        rules = scope(record.spec, self.settings, setup.seeds)
+        for pair in await self.census.crawls.anchors(self.name):
+            rules = rules.re_anchored(*pair)
+        gates = [Gate(*row) for row in rules.explain(url, depth or 0)]
+        if depth is None:
+            far = Gate("depth", "unknown", f"not known how far from a seed it is; --depth is {record.spec.depth}")
+            gates = [far if gate.gate == "depth" else gate for gate in gates]
+        return gates
+
+    async def _private(self, url: str) -> Gate:
+        from gossamer.cli.addresses import private
+
+        return Gate("address", *await private(self.settings, url))
+
+    def _duplicate(self, url: str, place: Place) -> Gate:
+        if place.state == "unknown":
+            return Gate("seen before", "pass", "its canonical form was not met yet")
+        first = place.request.url if place.request is not None else None
+        if first is not None and first != url:
+            return Gate("seen before", "duplicate", f"met first as {first}; both have one canonical form")
+        return Gate("seen before", "duplicate", "it was taken in; further links to it are duplicates")
+
+    async def _budget(self, url: str, place: Place) -> Gate:
+        from gossamer.request import split
+
+        view = await self.census.host(split(url)[1])
+        held = next((one for one in view.crawls if one.crawl == self.name), None)
+        cap = self.settings.host_pages or "up to 10,000"
+        if place.state == "parked":
+            says = f"{held.accepted} pages taken, {held.vouchers} domains vouch for the host" if held else "parked"
+            return Gate("budget", "budget", f"{says}; cap {cap} (--host-pages)")
+        if view.crawl_delay > 300:
+            return Gate(
+                "budget", "budget", f"robots.txt asks for a Crawl-delay of {view.crawl_delay:g} s, more than 300 s"
+            )
+        if held is None or not held.accepted:
+            return Gate("budget", "pass", "a seed's host has no cap" if held else "the host was not met yet")
+        return Gate("budget", "pass", f"{held.accepted} pages taken of {cap}")
+
+    async def _robots(self, url: str) -> Gate:
+        """robots.txt as the frontier keeps it: the line that decides, with its number."""
+        from gossamer.frontier.keys import bucket_of
+        from gossamer.frontier.verbs import Frontier
+        from gossamer.politeness import access
+        from gossamer.request import split
+
+        if self.settings.ignore_robots:
+            return Gate("robots.txt", "pass", "not asked: --ignore-robots")
+        scheme, host, _ = split(url)
+        known = (await self.census.host(host)).robots.get(scheme)
+        if known is None:
+            return Gate("robots.txt", "unknown", "not read yet; it is read before the host's first page")
+        version = int(known["version"])
+        if version < 0:
+            closed = access.CLOSED.get(version, access.CLOSED[access.UNREACHABLE])
+            return Gate("robots.txt", closed.skip or closed.error or "robots", closed.detail)
+        if version == access.OPEN:
+            return Gate("robots.txt", "pass", "the host has none, or allows all")
+        kept = await Frontier(self.store, self.name).rules(bucket_of(host, self.store.buckets), host, scheme[4:] or "h")
+        if kept is None:
+            return Gate("robots.txt", "unknown", "its rules have aged out; they are read again before the next page")
+        robots = access.rules(kept)
+        agent = self.settings.agent.partition("/")[0].strip()
+        line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
+        return Gate("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
+
+
+def conclusion(
+    place: Place, gates: list[Gate], attempts: list[dict[str, Any]], skipped: dict[str, int]
+) -> tuple[str, str]:
+    """Where it is in one word or two, and why."""
+    from gossamer.cli.show import duration
+
+    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "duplicate")), None)
+    told = {
+        "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
+        "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
+        "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
+        "parked": "over its host's page budget; taken back when more domains link to the host",
+        "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
+    }
+    if place.state in told:
+        if place.state == "pending" and barred is not None:
+            return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
+        return place.state, told[place.state]
+    if place.state == "done":
+        last = attempts[-1] if attempts else {}
+        if last:
+            said = f"status {last.get('status')}" if last.get("status") else ""
+            error = f"error {last['error']}" if last.get("error") else ""
+            return f"done ({last.get('outcome')})", ", ".join(filter(None, (said, error))) or "see the attempts"
+        if barred is not None:
+            return f"done (skipped: {barred.verdict})", barred.rule
+        return "done", "it was settled; the attempts log has no line of it any more"
+    if barred is not None:
+        return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
+    maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
+    return "unknown", "no fetched page led to it" + (
+        f"; links skipped so far that it may be among: {maybe}" if maybe else ""
+    )

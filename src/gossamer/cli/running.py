@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.cli.show import remark
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from gossamer.summary import Summary
 
 FORCED = 13
+ASIDE = 10
+"""Bad seed lines that are named one by one."""
 LAST = 2.0
 """Seconds that a forced stop leaves for locks and the store to be let go."""
 
@@ -26,6 +31,7 @@ class Runner:
     def __init__(self, job: Job, *, quiet: bool, again: str) -> None:
         self.job, self.quiet, self.again = job, quiet, again
         self.signals = 0
+        self._began = time.time()
         self._stop: asyncio.Event | None = None
         self._task: asyncio.Task[Summary] | None = None
 
@@ -42,6 +48,7 @@ class Runner:
                 summary = runner.run(self._run())
         except asyncio.CancelledError:
             self._gone()
+        self._aside(summary.crawl)
         if self.signals:
             remark(f"stopped; nothing is lost. Go on with: {self.again}")
         return summary, bool(self.signals)
@@ -64,6 +71,20 @@ class Runner:
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
             remark(f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --fresh begins it anew")
         return summary
+
+    def _aside(self, crawl: str) -> None:
+        """Say which seed lines were no requests."""
+        path = Path(self.job.settings.data) / crawl / "rejected.jsonl"
+        try:
+            if path.stat().st_mtime < self._began:
+                return
+            lines = path.read_bytes().splitlines()
+        except OSError:
+            return
+        for raw in lines[:ASIDE]:
+            line = json.loads(raw)
+            remark(f"{line['source']} line {line['line']}: {line['reason']}", self.quiet)
+        remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", self.quiet)
 
     def _signal(self) -> None:
         self.signals += 1

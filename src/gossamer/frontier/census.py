@@ -21,6 +21,8 @@ from gossamer.summary import Summary
 
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE = 500
+SHORT = 0.005
+"""Seconds; a scan that takes no longer may be made at any time."""
 
 
 class HostLine(NamedTuple):
@@ -182,12 +184,13 @@ class Census:
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What a scan found, remembered for a hundred times as long as it took: a live view costs the store 1 %."""
+        """What a long scan found is remembered for a hundred times as long as it took: a live view costs the store 1 %."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:
             found = await ask()
-            self._kept[what] = (time.monotonic() + 100 * (time.monotonic() - began), found)
+            took = time.monotonic() - began
+            self._kept[what] = (began + 100 * took if took > SHORT else 0.0, found)
         return found
 
     async def _held(self, tag: str, name: str, host: str) -> Queued | None:
