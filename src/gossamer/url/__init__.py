@@ -105,20 +105,20 @@ class Resolver:
         """`base`: the page's URL, or its resolved `<base href>`; when it is no URL only absolute hrefs resolve."""
         self._base = _of(base, None)
 
-    def url(self, href: str) -> str | None:
+    def resolve(self, href: str) -> str | None:
         """The fetch form of one href; None when it is no URL or its scheme is not http or https."""
-        return self._resolve(_cut(href) if "#" in href else href)
+        return self._fetch(_cut(href) if "#" in href else href)
 
     def links(self, hrefs: Iterable[str]) -> list[str]:
         """The fetch forms of a page's hrefs in order, each once; what is no http(s) URL is left out."""
-        resolve = self._resolve
+        resolve = self._fetch
         # most hrefs of a page repeat, many differ by fragment alone: drop these before the costly step
         distinct = dict.fromkeys([_cut(href) if "#" in href else href for href in hrefs])
         found = dict.fromkeys([resolve(href) for href in distinct])
         found.pop(None, None)
         return list(found)  # type: ignore[arg-type]  # None is gone
 
-    def _resolve(self, href: str) -> str | None:
+    def _fetch(self, href: str) -> str | None:
         try:
             parsed = _parse(href, self._base)
         except TypeError:

@@ -63,6 +63,10 @@ class Drop:
         self._paths = "jsessionid" in self._names
         self._known: dict[str, int] = {}
 
+    def __or__(self, words: Iterable[str]) -> Drop:
+        """With more words."""
+        return Drop((*self.words, *words))
+
     def query(self, query: str) -> str:
         """A query (without `?`) without the dropped parameters and sorted by name; equal names keep their order."""
         known = self._known

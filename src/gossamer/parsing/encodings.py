@@ -1,0 +1,180 @@
+"""Which encoding a body is in, and its text: as browsers decide it (HTML Standard, 13.2.3.2; Encoding Standard).
+
+A byte order mark, then the charset of Content-Type, then what the first 1,024 bytes declare (`<meta>`, or an XML
+declaration), then a `<meta>` that comes later, then a guess: UTF-8 when the bytes are that and not ASCII alone, else
+windows-1252.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from gossamer.parsing.labels import codec, named
+
+PRESCAN = 1024
+LATE = 65_536
+"""Bytes in which a late `<meta>` counts, as it does in a browser that reads on until the end of the head."""
+
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_XML = re.compile(rb"""<\?xml\s[^>]{0,300}?encoding\s*=\s*(?:"([^">]{1,60})"|'([^'>]{1,60})')""")
+_NAME = re.compile(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
+_EQUALS = re.compile(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
+_WORD = re.compile(rb"[\t\n\f\r >]")
+_META = re.compile(rb"<meta[\t\n\f\r /]")
+_TAG = re.compile(rb"/?[a-z][^\t\n\f\r >]*")
+_IN_CONTENT = re.compile(rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*)|())""")
+_RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"iframe", b"noembed")
+
+
+def encoding(body: bytes, content_type: str | None = None) -> str:
+    """The encoding of a body, by its name in the Encoding Standard in lower case. Never raises.
+
+    Reads 64 KiB at most for declarations, 1 MiB for the guess.
+
+    >>> encoding(b'<meta charset="latin2">'), encoding(b"<p>", "text/html; charset=utf8"), encoding("ä".encode())
+    ('iso-8859-2', 'utf-8', 'utf-8')
+    """
+    if found := _mark(body):
+        return found[0]
+    if content_type:
+        said = _CHARSET.search(content_type)
+        if said and (name := named(said[1])):
+            return name
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind.endswith(("/xml", "+xml")) or (not kind and body[:5] == b"<?xml"):
+        return _xml(body) or "utf-8"
+    if kind.endswith(("/json", "+json", "javascript")):
+        return "utf-8"
+    if not kind or "html" in kind:
+        declared = _meta(body[:PRESCAN], late=False) or _xml(body)
+        if declared is None and len(body) > PRESCAN:
+            declared = _meta(body[:LATE], late=True)
+        if declared:
+            return declared
+    return _guess(body[: 1 << 20])
+
+
+def decode(body: bytes, content_type: str | None = None) -> str:
+    """The text of a body, its byte order mark gone; what is no text in its encoding becomes U+FFFD. Never raises.
+
+    >>> decode(b"caf\\xe9", "text/html; charset=iso-8859-1")
+    'café'
+    """
+    name = encoding(body, content_type)
+    if found := _mark(body):
+        body = body[found[1] :]
+    if name == "replacement":
+        return "\ufffd" if body else ""
+    if name == "x-user-defined":
+        return body.decode("latin-1").translate({byte: 0xF700 + byte for byte in range(0x80, 0x100)})
+    reader = codec(name)
+    try:
+        return body.decode(reader)
+    except UnicodeDecodeError:
+        if name.startswith("windows-"):
+            # the codecs leave some of 80 to 9F out, the web reads them as C1 controls
+            return "".join(map(_single(reader).__getitem__, body))
+        return body.decode(reader, "replace")
+
+
+def _mark(body: bytes) -> tuple[str, int] | None:
+    """The encoding of a byte order mark, and the mark's length."""
+    if body[:3] == b"\xef\xbb\xbf":
+        return "utf-8", 3
+    if body[:2] == b"\xfe\xff":
+        return "utf-16be", 2
+    if body[:2] == b"\xff\xfe":
+        return "utf-16le", 2
+    return None
+
+
+def _xml(body: bytes) -> str | None:
+    """What an XML declaration says ("get an XML encoding"); UTF-16 shows in its first characters."""
+    if body[:6] == b"<\0?\0x\0":
+        return "utf-16le"
+    if body[:6] == b"\0<\0?\0x":
+        return "utf-16be"
+    found = _XML.match(body[:PRESCAN])
+    name = named((found[1] or found[2]).decode("latin-1")) if found else None
+    # it was read as ASCII, so it is not UTF-16
+    return "utf-8" if name in ("utf-16le", "utf-16be") else name
+
+
+def _guess(body: bytes) -> str:
+    if body.isascii():
+        return "windows-1252"
+    try:
+        codecs.utf_8_decode(body, "strict", False)  # not final: the end may be cut within a character
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return "utf-8"
+
+
+def _single(reader: str) -> list[str]:
+    table = [bytes((byte,)).decode(reader, "replace") for byte in range(256)]
+    return [chr(i) if char == "\ufffd" and 0x80 <= i < 0xA0 else char for i, char in enumerate(table)]
+
+
+def _meta(head: bytes, late: bool) -> str | None:
+    """The prescan: what the first `<meta>` with a known encoding says.
+
+    With `late` the text of scripts and the like is no markup, as for the parser that would meet the tag.
+    """
+    head = head.lower()
+    at = 0
+    while (at := head.find(b"<", at)) >= 0:
+        if head.startswith(b"<!--", at):
+            at = head.find(b"-->", at + 2)
+        elif tag := _TAG.match(head, at + 1):
+            meta = _META.match(head, at)
+            pairs, at = _attributes(head, meta.end() if meta else tag.end())
+            if meta and at >= 0 and (name := _declared(pairs)):
+                return name
+            if late and at >= 0 and tag[0] in _RAW:
+                at = head.find(b"</" + tag[0], at)
+        elif head[at + 1 : at + 2] in (b"!", b"/", b"?"):
+            at = head.find(b">", at)
+        if at < 0:
+            return None
+        at += 1
+    return None
+
+
+def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
+    """The attributes of a tag ("get an attribute"), and where its `>` is; -1 when the bytes end before it."""
+    found: dict[bytes, bytes] = {}
+    while True:
+        name = _NAME.match(head, at)
+        assert name  # noqa: S101 - the pattern matches the empty string
+        at = name.end()
+        if at >= len(head):
+            return found, -1
+        if not name[1]:
+            return found, at
+        value = b""
+        if equals := _EQUALS.match(head, at):
+            quote = head[equals.end() : equals.end() + 1]
+            if quote in (b'"', b"'"):
+                at = head.find(quote, equals.end() + 1)
+                if at < 0:
+                    return found, -1
+                value = head[equals.end() + 1 : at]
+                at += 1
+            else:
+                word = _WORD.search(head, equals.end())
+                at = word.start() if word else len(head)
+                value = head[equals.end() : at]
+        found.setdefault(name[1], value)
+
+
+def _declared(pairs: dict[bytes, bytes]) -> str | None:
+    """The encoding that a `<meta>` with these attributes declares."""
+    label = pairs.get(b"charset")
+    if label is None and pairs.get(b"http-equiv") == b"content-type":
+        said = _IN_CONTENT.search(pairs.get(b"content", b""))
+        label = said and (said[1] or said[2] or said[3])
+    name = named(label.decode("latin-1")) if label else None
+    if name in ("utf-16le", "utf-16be"):
+        return "utf-8"  # it was read as ASCII, so it is not UTF-16
+    return "windows-1252" if name == "x-user-defined" else name

@@ -1,0 +1,197 @@
+"""Which URLs a crawl wants: the pure filters between a found link and the frontier, compiled once from its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.errors import UsageError
+from gossamer.traps import RULES, trap
+
+MODES = ("page", "prefix", "host", "domain", "any")
+PORTS = frozenset((80, 443, 8080, 8443))
+MAX_URL = 2083
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The filters of one crawl. Make it with `of`; URLs are in fetch form, hosts are `host[:port]` (`gossamer.url`)."""
+
+    mode: str
+    seeds: frozenset[str]
+    """Never refused by a pattern: a crawl with `--include /blog/` starts at the front page."""
+    places: frozenset[str]
+    """What the mode compares: hosts, or registered domains."""
+    prefixes: tuple[str, ...]
+    """Authority and directory of each seed."""
+    include: tuple[re.Pattern[str], ...]
+    exclude: tuple[re.Pattern[str], ...]
+    depth: int
+    ports: frozenset[int]
+    longest: int
+    today: date
+
+    @classmethod
+    def of(
+        cls, seeds: Iterable[str], mode: str = "host", *, include: Iterable[str] = (), exclude: Iterable[str] = (),
+        depth: int = 50, ports: Iterable[int] = (), longest: int = MAX_URL, today: date | None = None,
+    ) -> Scope:  # fmt: skip
+        """Compile the filters. `ports`: beyond 80, 443, 8080, 8443 and the seeds' own; `today` is for calendars.
+
+        Raises UsageError for an unknown mode or a bad pattern.
+
+        >>> scope = Scope.of(["https://example.com/"], exclude=[r"\\.pdf$"])
+        >>> scope.refuse("https://example.com/a.pdf", "example.com", 1)
+        'filter'
+        """
+        if mode not in MODES:
+            raise UsageError(f"--scope is one of {', '.join(MODES)}, not {mode!r}")
+        empty = cls(
+            mode=mode, seeds=frozenset(), places=frozenset(), prefixes=(), depth=depth, ports=PORTS | frozenset(ports),
+            include=_patterns("--include", include), exclude=_patterns("--exclude", exclude), longest=longest,
+            today=today or date.today(),
+        )  # fmt: skip
+        return empty._with(seeds)
+
+    def refuse(self, url: str, host: str, depth: int) -> str | None:
+        """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
+
+        >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
+        'scope'
+        """
+        if "@" in url and "@" in url.split("/", 3)[2]:
+            return "filter"
+        if not self._inside(url, host):
+            return "scope"
+        if ":" in host and _port(host) not in self.ports:
+            return "filter"
+        if url in self.seeds:
+            return None
+        if (self.include or self.exclude) and (self._excluding(url) or not self._including(url)):
+            return "filter"
+        if depth > self.depth:
+            return "depth"
+        if len(url) > self.longest or trap(url, self.today):
+            return "trap"
+        return None
+
+    def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
+        """(gate, verdict, rule) of each filter in their order.
+
+        The verdict is `pass` or a skip reason, the first of which is what `refuse` says; the rule names the pattern,
+        limit or word that decided.
+
+        >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
+        ('depth', 'depth', '4 links from a seed, --depth is 3')
+        """
+        found = urls.parse(url)
+        if found is None:
+            return [("form", "filter", "is no URL")]
+        found = found.partition("#")[0]
+        return [(gate, reason or "pass", rule) for gate, reason, rule in self._gates(found, urls.host(found), depth)]
+
+    def re_anchored(self, from_url: str, to_url: str) -> Scope:
+        """The scope after a seed's redirect: where `to_url` leads is wanted as if it had been the seed.
+
+        The caller knows that `from_url` is a seed or came of one; the order of several redirects does not matter.
+
+        >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
+        >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
+        """
+        return self if from_url == to_url or to_url in self.seeds else self._with([to_url])
+
+    def _with(self, seeds: Iterable[str]) -> Scope:
+        """With more seeds."""
+        seeds = list(seeds)
+        hosts = [urls.host(seed) for seed in seeds]
+        places = {urls.registered_domain(host) for host in hosts} if self.mode == "domain" else set(hosts)
+        folders = {_folder(seed) for seed in seeds} if self.mode == "prefix" else set()
+        ports = {_port(host) for host in hosts if ":" in host}
+        return msgspec.structs.replace(
+            self, seeds=self.seeds | set(seeds), places=self.places | places, ports=self.ports | ports,
+            prefixes=tuple(sorted(folders.union(self.prefixes))),
+        )  # fmt: skip
+
+    def _inside(self, url: str, host: str) -> bool:
+        if url[:4] != "http":
+            return False
+        mode = self.mode
+        if mode == "host":
+            return host in self.places
+        if mode == "domain":
+            return urls.registered_domain(host) in self.places
+        if mode == "prefix":
+            return url.partition("://")[2].startswith(self.prefixes)
+        return mode == "any" or url in self.seeds
+
+    def _excluding(self, url: str) -> re.Pattern[str] | None:
+        return next((pattern for pattern in self.exclude if pattern.search(url)), None)
+
+    def _including(self, url: str) -> re.Pattern[str] | bool:
+        return next((pattern for pattern in self.include if pattern.search(url)), False) if self.include else True
+
+    def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
+        """(gate, reason or None, rule), in the order in which `refuse` asks."""
+        bare = urls.split_credentials(url)[1] is None
+        yield "credentials", None if bare else "filter", "none in it" if bare else "has a user name or password in it"
+        inside = self._inside(url, host)
+        where = host if self.mode != "domain" else urls.registered_domain(host)
+        known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
+        rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
+        closed = ":" in host and _port(host) not in self.ports
+        rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"
+        yield "port", "filter" if closed else None, rule
+        if url in self.seeds:
+            yield "seed", None, "a seed, or where one was redirected: no pattern or limit applies"
+            return
+        yield from self._patterns_of(url)
+        deep = depth > self.depth
+        yield "depth", "depth" if deep else None, f"{depth} links from a seed, --depth is {self.depth}"
+        long = len(url) > self.longest
+        yield "length", "trap" if long else None, f"{len(url)} characters, at most {self.longest}"
+        name = trap(url, self.today)
+        yield "trap", "trap" if name else None, f"{name}: {RULES[name]}" if name else "no rule applies"
+
+    def _patterns_of(self, url: str) -> Iterator[tuple[str, str | None, str]]:
+        out = self._excluding(url)
+        rule = f"--exclude {out.pattern}" if out else "no --exclude matches"
+        into = self._including(url)
+        if not isinstance(into, bool):
+            also = f"--include {into.pattern}"
+        else:
+            also = (
+                "no --include is given" if into else f"no --include matches: {_some(p.pattern for p in self.include)}"
+            )
+        yield "exclude", "filter" if out else None, rule
+        yield "include", None if into else "filter", also
+
+
+def _port(host: str) -> int:
+    """The port in `host:port`; 0 when there is none (an IPv6 address)."""
+    port = host.rpartition(":")[2]
+    return int(port) if port.isdecimal() and len(port) < 6 else 0
+
+
+def _folder(url: str) -> str:
+    path = url.partition("://")[2].partition("?")[0]
+    return path[: path.rfind("/") + 1]
+
+
+def _some(words: Iterable[str]) -> str:
+    """The first of them, for a line that a person reads."""
+    listed = sorted(words)
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+
+
+def _patterns(option: str, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+    found = []
+    for pattern in patterns:
+        try:
+            found.append(re.compile(pattern))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"{option} {pattern!r} is no regular expression: {error}") from error
+    return tuple(found)

@@ -1,0 +1,190 @@
+"""Endless spaces, told by the URL alone. Pure, and under a microsecond for an ordinary URL.
+
+A rule here costs a real page when it is wrong and some requests when it is missing, so each asks for more than a
+suspicion: paths of documentation, shops, source trees and dated archives pass. What no URL can tell is left to budgets
+and to depth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+
+SEGMENTS = 24
+"""Path segments of a URL; the deepest real trees (source browsers) have about 18."""
+PARAMETERS = 32
+"""Query parameters of a URL."""
+
+RULES = {
+    "repeated-path": "one or two path segments three times in a row (numbers: six times), or longer runs twice",
+    "growing-path": "five or more path segments that are repetitions of others in the path",
+    "deep-path": f"more than {SEGMENTS} path segments",
+    "many-parameters": f"more than {PARAMETERS} query parameters, or one with the same value three times",
+    "session-ids": "more than one session id in the URL",
+    "calendar": "a calendar's view of a day, month or year that is not near today, or a date more than two years ahead",
+}
+"""What each rule refuses, for `explain`."""
+
+_SESSION = re.compile(r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE)
+_YEAR = re.compile("[/=][12][0-9]{3}")
+_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = r"(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
+_DAY = r"(0?[1-9]|[12][0-9]|3[01])"
+_PATH_DATE = re.compile(rf"/([0-9]{{4}})(?:([/-]?){_MONTH}(?:\2{_DAY})?)?/?(?:index\.[a-z]+)?$")
+_FULL_DATE = re.compile(r"/([0-9]{4})([/-])(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12][0-9]|3[01])(?=[/-]|$)")
+_VALUE_DATE = re.compile(rf"([0-9]{{4}})-?{_MONTH}(?:-?{_DAY})?(?:[tT ].*)?")
+_VIEWS = re.compile(
+    r"/(?i:((?:events?|school|full|my)?[-_]?(?:cal|calendars?|kalender|calendario|calendrier|agenda|planner))|events?"
+    r"|eventos|veranstaltungen|termine|schedules?|timetable|bookings?|reservations?|availability)(?=[/.?]|$)"
+)
+_CALENDAR_NAME = re.compile(r"(?:^|[-_])(?:cal|calendar|kalender|tribe|event)(?:$|[-_])|eventdate", re.IGNORECASE)
+_DATE_NAMES = re.compile(r"date|datum|day|month|start|from|until|^(?:d|m|w|to|end|week|time|when)$", re.IGNORECASE)
+_PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"day", "d", "dd", "tag"})
+
+
+def trap(url: str, today: date | None = None) -> str | None:
+    """The name of the rule (of `RULES`) by which a serialized URL looks endless, or None. `today`: default the clock's.
+
+    >>> trap("https://example.com/a/b/a/b/a/b/")
+    'repeated-path'
+    >>> trap("https://example.com/calendar/2031/05/", date(2026, 1, 1))
+    'calendar'
+    >>> trap("https://example.com/blog/2019/05/12/a-post")
+    """
+    head, mark, query = url.partition("?")
+    if head.count("/") > 5 and (found := _path(head)):
+        return found
+    if mark and "&" in query and _parameters(query):
+        return "many-parameters"
+    if (";" in head or "(" in head or "id=" in query) and len(_SESSION.findall(url)) > 1:
+        return "session-ids"
+    if ("/2" in url or "=2" in url or "/1" in url or "=1" in url) and _YEAR.search(url) and _dated(head, query, today):
+        return "calendar"
+    return None
+
+
+def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
+    """The relative hrefs of a page that lead deeper into a path that grows with each step.
+
+    A site that answers anywhere and links without a leading slash repeats its own links below each other: `/a/b/` links
+    `a/` and `b/` again. Two different links of this kind on one page are the sign; then none of the links that go down
+    from there leads anywhere new. One alone is not: `/apache/src/main/org/` may well have a folder `apache/`.
+
+    >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
+    ['a/', 'b/', 'c/']
+    """
+    path = base.partition("?")[0].split("/")[3:-1]
+    passed = {segment for segment in path if segment and not segment.isdecimal()}
+    if len(passed) < 2:
+        return frozenset()
+    down, again = set(), set()
+    for href in hrefs:
+        if "/" not in href or href[0] in "/.?#":
+            continue
+        first = href[: href.index("/")]
+        if ":" in first or "?" in first or "#" in first:
+            continue
+        down.add(href)
+        if first in passed:
+            again.add(first)
+    return frozenset(down) if len(again) > 1 else frozenset()
+
+
+def _path(head: str) -> str | None:
+    segments = head.split("/")[3:]
+    if not segments[-1]:
+        segments.pop()
+    n = len(segments)
+    if n > SEGMENTS:
+        return "deep-path"
+    if len(set(segments)) == n:
+        return None
+    for period in range(1, n // 2 + 1):
+        if _cycles(segments, period):
+            return "repeated-path"
+    words = [segment for segment in segments if not segment.isdecimal()]
+    return "growing-path" if len(words) - len(set(words)) >= 5 else None
+
+
+def _cycles(segments: list[str], period: int) -> bool:
+    """Whether a stretch of `period` segments repeats itself too often."""
+    run = 0
+    for i in range(period, len(segments)):
+        run = run + 1 if segments[i] == segments[i - period] else 0
+        if run and run % period == 0:
+            number = all(segment.isdecimal() for segment in segments[i - period + 1 : i + 1])
+            times = run // period + 1
+            if times >= (6 if number else 3 if period < 3 else 2):
+                return True
+    return False
+
+
+def _parameters(query: str) -> bool:
+    pairs = query.split("&")
+    if len(pairs) > PARAMETERS:
+        return True
+    if len(pairs) < 3 or len(set(pairs)) > len(pairs) - 2:
+        return False
+    return any(n > 2 and pair[-1:] not in ("", "=") for pair, n in Counter(pairs).items())
+
+
+def _dated(head: str, query: str, today: date | None) -> bool:
+    """Whether a URL with a year in it is a calendar's view far from today, or any date more than two years ahead."""
+    path = head[head.find("/", 8) :]
+    when = None
+    if at_end := _PATH_DATE.search(path):
+        when = _numbers(at_end[1], at_end[3], at_end[4])
+    elif query and _YEAR.search(query):
+        when = _in_query(query)
+    today = today or date.today()
+    if when is not None:
+        view = _VIEWS.search(path, 0, at_end.start() + 1 if at_end else len(path))
+        if view is not None or _names_a_calendar(query):
+            return _far(when, today, archive=view is not None and not view[1])
+        if at_end is None and when[0] > today.year + 2:
+            return True
+    full = _FULL_DATE.search(path)
+    return full is not None and int(full[1]) > today.year + 2
+
+
+def _names_a_calendar(query: str) -> bool:
+    return bool(query) and any(_CALENDAR_NAME.search(pair.partition("=")[0]) for pair in query.split("&"))
+
+
+def _numbers(year: str, month: str | None, day: str | None) -> tuple[int, int, int]:
+    if not month:
+        return int(year), 0, 0
+    number = int(month) if month.isdecimal() else _NAMES.index(month[:3].lower()) + 1
+    return int(year), number, int(day or 0)
+
+
+def _in_query(query: str) -> tuple[int, int, int] | None:
+    """Year, month, day (0: not given) that a query names, or None."""
+    parts = [0, 0, 0]
+    for pair in query.split("&"):
+        name, _, value = pair.partition("=")
+        if _DATE_NAMES.search(name) and (found := _VALUE_DATE.fullmatch(value)):
+            return _numbers(*found.groups())
+        lower = name.lower()
+        for i, names in enumerate(_PARTS):
+            if lower in names and value.isdecimal() and len(value) < 5:
+                parts[i] = int(value)
+    year, month, day = parts
+    return (year, month, day) if year and len(str(year)) == 4 else None
+
+
+def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
+    """Whether a calendar's view shows none of: yesterday to in two weeks, last month to in three, this year and next.
+
+    So an endless calendar costs some twenty requests. The yearly pages of an `archive` of events are few: all are kept.
+    """
+    year, month, day = when
+    months = (year - today.year) * 12 + month - today.month
+    if not month:
+        return not (1970 if archive else today.year) <= year <= today.year + (2 if archive else 1)
+    if not day:
+        return not -1 <= months <= 3
+    # 31-day months are exact enough for a window
+    return not -1 <= months * 31 + day - today.day <= 14
