@@ -24,6 +24,7 @@ FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
 PROJECT = "https://pypi.org/project/gossamer/"
 PAGES_OF_A_HOST = 10_000
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,7 +201,8 @@ def _of_environment(env: Mapping[str, str]) -> list[Given]:
 def _revealed(one: Given, env: Mapping[str, str]) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
     value = one.value
-    if one.name == "store" and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^@$]+@", str(value)):
+    bare = _REFERENCE.sub("", str(value))
+    if one.name == "store" and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
         raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
 
     def put(text: str, found: re.Match[str]) -> str:
@@ -208,7 +210,7 @@ def _revealed(one: Given, env: Mapping[str, str]) -> object:
         return quote(secret, safe="") if "://" in text[: found.start()] else secret
 
     def filled(text: object) -> object:
-        return re.sub(r"\$\{(env|file):([^}]+)\}", partial(put, text), text) if isinstance(text, str) else text
+        return _REFERENCE.sub(partial(put, text), text) if isinstance(text, str) else text
 
     return [filled(part) for part in value] if isinstance(value, list | tuple) else filled(value)
 

@@ -11,6 +11,11 @@ def main() -> None:
     """The command `gossamer`."""
     import sys
 
+    if sys.argv[1:] in (["version"], ["--version"]):  # asked by scripts: quick, without the tree
+        from gossamer import __version__
+
+        print(f"gossamer {__version__}")
+        return
     from gossamer.cli.tree import run
 
     sys.exit(run(sys.argv[1:]))

@@ -61,7 +61,7 @@ class Locator:
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
         # in the order in which URLs move, and twice, so that one that moves meanwhile is met
-        for look in (self._queued, self._leased, self._retrying, self._dead, self._parked) * 2:
+        for look in (self._queued, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
                 return place
@@ -101,16 +101,14 @@ class Locator:
         return None
 
     async def _queued(self, crawl: str, host: str, ours: Any) -> Place | None:
+        if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
+            return Place("parked", host, position=found[0], request=found[1])
         levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
         for level in (levels or b"").decode().split(","):
             if level and (found := await self._in_list(f"{crawl}q:{host}:{level}", host, int(level), ours)):
                 position, request, attempt = found
                 return Place("pending", host, int(level), position, attempt=attempt, request=request)
         return None
-
-    async def _parked(self, crawl: str, host: str, ours: Any) -> Place | None:
-        found = await self._in_list(f"{crawl}p:{host}", host, 0, ours)
-        return Place("parked", host, position=found[0], request=found[1]) if found else None
 
     async def _retrying(self, crawl: str, host: str, ours: Any) -> Place | None:
         for first in range(0, MOST, PAGE):
