@@ -1,0 +1,275 @@
+"""Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who gets what.
+
+A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is below
+them. `Secure` ones never travel over http and cannot be set or replaced from there. `HttpOnly` and `SameSite` guard against
+scripts and foreign pages, of which a crawler has none: they are ignored. A cookie without a name is not kept.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from calendar import timegm
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer import url as urls
+
+SIZE = 4096
+"""Bytes of a cookie's name and value together."""
+ATTRIBUTE = 1024
+PER_DOMAIN = 50
+DOMAINS = 1000
+LONGEST = 400 * 86_400
+"""Seconds that a cookie may live."""
+
+_CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f]")
+_END = re.compile(r"[\x00\r\n]")
+_DELIMITER = re.compile(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?")
+_DAY = re.compile(r"(\d{1,2})(?:\D.*)?")
+_YEAR = re.compile(r"(\d{2,4})(?:\D.*)?")
+_SECONDS = re.compile(r"-?\d+")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+Key = tuple[str, str, bool, str]
+
+
+class Cookie(msgspec.Struct):
+    """One cookie; texts are latin-1, byte for character."""
+
+    name: str
+    value: str
+    domain: str
+    host_only: bool
+    path: str
+    secure: bool
+    expires: float | None
+    """Seconds since the epoch; None: as long as the jar."""
+    created: int
+    """Its place in the order of coming."""
+
+    def suits(self, host: str, path: str, https: bool) -> bool:
+        """Whether it goes along with a request."""
+        if self.secure and not https:
+            return False
+        if host != self.domain and (self.host_only or not host.endswith(f".{self.domain}")):
+            return False
+        return path_matches(path, self.path)
+
+
+class Jar:
+    """The cookies of one identity. `clock` gives seconds since the epoch.
+
+    >>> jar = Jar()
+    >>> jar.take("https://example.com/a", b"id=1; Path=/; Domain=example.com; Max-Age=60")
+    >>> jar.header("https://www.example.com/b"), jar.header("https://example.org/")
+    ('id=1', '')
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._domains: dict[str, dict[Key, Cookie]] = {}
+        self._count = 0
+
+    def take(self, url: str, set_cookie: bytes) -> None:
+        """Keep, replace or remove a cookie by the value of one Set-Cookie header of the answer to `url`. Never raises."""
+        where = _where(url)
+        parsed = parse_set_cookie(set_cookie, self._clock()) if where else None
+        if where is None or parsed is None:
+            return
+        https, host, path = where
+        cookie = _owned(parsed, https, host, path)
+        if cookie is None:
+            return
+        site = urls.registered_domain(host)
+        kept = self._domains.setdefault(site, {})
+        if not https and any(_shadows(cookie, old) for old in kept.values()):
+            return
+        key = (cookie.name, cookie.domain, cookie.host_only, cookie.path)
+        old = kept.get(key)
+        self._count += 1
+        cookie.created = old.created if old else self._count
+        if cookie.expires is not None and cookie.expires <= self._clock():
+            kept.pop(key, None)
+        else:
+            kept[key] = cookie
+        self._bound(site)
+
+    def header(self, url: str) -> str:
+        """The value of the Cookie header for a request to `url` (latin-1 text), "" when there is none.
+
+        Longer paths first, then the older ones (RFC 6265, 5.4).
+        """
+        where = _where(url) if self._domains else None
+        kept = self._domains.get(urls.registered_domain(where[1])) if where else None
+        if where is None or not kept:
+            return ""
+        https, host, path = where
+        now = self._clock()
+        for key in [key for key, cookie in kept.items() if cookie.expires is not None and cookie.expires <= now]:
+            del kept[key]
+        fit = [cookie for cookie in kept.values() if cookie.suits(host, path, https)]
+        fit.sort(key=lambda cookie: (-len(cookie.path), cookie.created))
+        return "; ".join([f"{cookie.name}={cookie.value}" for cookie in fit])
+
+    def dump(self) -> dict[str, Any]:
+        """All cookies as a value that JSON can hold."""
+        cookies = [cookie for kept in self._domains.values() for cookie in kept.values()]
+        return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
+
+    def load(self, state: Any) -> None:
+        """Take back what `dump` gave, in place of what is here. Raises ValueError for another version or form."""
+        if not isinstance(state, dict) or state.get("version") != 1:
+            raise ValueError("these are no cookies of this version")
+        try:
+            cookies = msgspec.convert(state.get("cookies"), list[Cookie])
+        except msgspec.ValidationError as error:
+            raise ValueError(f"these are no cookies: {error}") from error
+        self._domains = {}
+        for cookie in cookies:
+            key = (cookie.name, cookie.domain, cookie.host_only, cookie.path)
+            self._domains.setdefault(urls.registered_domain(cookie.domain), {})[key] = cookie
+            self._count = max(self._count, cookie.created)
+        for site in list(self._domains):
+            self._bound(site)
+
+    def _bound(self, site: str) -> None:
+        """Forget the oldest beyond 50 a domain, and the domain that came first beyond 1,000."""
+        kept = self._domains[site]
+        while len(kept) > PER_DOMAIN:
+            del kept[min(kept, key=lambda key: (kept[key].secure, kept[key].created))]
+        if not kept:
+            del self._domains[site]
+        while len(self._domains) > DOMAINS:
+            del self._domains[next(iter(self._domains))]
+
+
+class Parsed(msgspec.Struct):
+    """What a Set-Cookie header says. Empty texts and False: not said."""
+
+    name: str
+    value: str
+    domain: str = ""
+    path: str = ""
+    secure: bool = False
+    expires: float | None = None
+
+
+def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
+    """Read the value of a Set-Cookie header (RFC 6265bis, 5.6); None when it sets nothing.
+
+    >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
+    Parsed(name='a', value='b', domain='', path='/x', secure=True, expires=None)
+    """
+    text = header[: SIZE * 4].decode("latin-1")
+    if end := _END.search(text):
+        text = text[: end.start()]
+    if _CONTROL.search(text):
+        return None
+    pair, _, rest = text.partition(";")
+    name, equals, value = pair.partition("=")
+    name, value = name.strip(" \t"), value.strip(" \t")
+    if not equals or not name or len(name) + len(value) > SIZE:
+        return None
+    cookie = Parsed(name, value)
+    age: float | None = None
+    for attribute in rest.split(";"):
+        key, _, said = attribute.partition("=")
+        key, said = key.strip(" \t").lower(), said.strip(" \t")
+        if len(said) > ATTRIBUTE:
+            continue
+        if key == "expires" and (when := parse_date(said)) is not None:
+            cookie.expires = min(when, now + LONGEST)
+        elif key == "max-age" and _SECONDS.fullmatch(said):
+            # an hour that nobody lives to see must not overflow
+            age = now + min(int(said[:12]), LONGEST) if said[0] != "-" and said.strip("0") else 0.0
+        elif key == "domain" and said:
+            cookie.domain = said.removeprefix(".").lower()
+        elif key == "path":
+            cookie.path = said if said.startswith("/") else ""
+        elif key == "secure":
+            cookie.secure = True
+    if age is not None:
+        cookie.expires = age
+    return cookie
+
+
+def parse_date(text: str) -> float | None:
+    """A cookie date in whatever form (RFC 6265, 5.1.1), as seconds since the epoch; None when it is none.
+
+    >>> parse_date("Fri, 07-Aug-19 08:04:19 GMT")
+    1565165059.0
+    """
+    clock: tuple[int, ...] | None = None
+    day = month = year = None
+    for token in _DELIMITER.split(text):
+        if clock is None and (found := _TIME.fullmatch(token)):
+            clock = tuple(map(int, found.groups()))
+        elif day is None and (found := _DAY.fullmatch(token)):
+            day = int(found[1])
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and (found := _YEAR.fullmatch(token)):
+            year = int(found[1])
+    if clock is None or day is None or month is None or year is None:
+        return None
+    year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
+    if not 1 <= day <= 31 or year < 1601 or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+        return None
+    return float(timegm((year, month, day, *clock)))
+
+
+def path_matches(path: str, cookie_path: str) -> bool:
+    """Whether a request's path lies at or below a cookie's (RFC 6265, 5.1.4).
+
+    >>> path_matches("/a/b", "/a"), path_matches("/ab", "/a")
+    (True, False)
+    """
+    if not path.startswith(cookie_path):
+        return False
+    return len(path) == len(cookie_path) or cookie_path.endswith("/") or path[len(cookie_path)] == "/"
+
+
+def _where(url: str) -> tuple[bool, str, str] | None:
+    """Whether it is https, the host without its port, and the path of a URL; None when it is no http(s) URL."""
+    found = urls.parse(url)
+    if found is None or not found.startswith(urls.WEB):
+        return None
+    scheme, _, rest = found.partition("://")
+    authority, _, path = rest.partition("/")
+    host = authority.rpartition("@")[2]
+    name = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
+    return scheme == "https", name, "/" + path.partition("#")[0].partition("?")[0]
+
+
+def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
+    """The cookie as this host may set it, or None when it may not (RFC 6265bis, 5.7)."""
+    domain, host_only = said.domain, not said.domain
+    if domain == host:
+        # a name that others share, or an address: the cookie is for this host alone
+        host_only = (
+            urls.is_public_suffix(host) or urls.registered_domain(host) != host and host.rpartition(".")[2].isdecimal()
+        )
+    elif domain and (not host.endswith(f".{domain}") or urls.is_public_suffix(domain)):
+        return None
+    if said.secure and not https:
+        return None
+    prefix = said.name.lower()
+    if prefix.startswith(("__secure-", "__host-")) and not said.secure:
+        return None
+    if prefix.startswith("__host-") and (said.domain or said.path != "/"):
+        return None
+    default = path[: path.rfind("/")] or "/"
+    return Cookie(said.name, said.value, domain or host, host_only, said.path or default, said.secure, said.expires, 0)
+
+
+def _shadows(cookie: Cookie, old: Cookie) -> bool:
+    """Whether a cookie from http would hide a secure one ("leave secure cookies alone")."""
+    if not old.secure or cookie.name != old.name:
+        return False
+    a, b = cookie.domain, old.domain
+    return (a == b or a.endswith(f".{b}") or b.endswith(f".{a}")) and path_matches(cookie.path, old.path)
