@@ -29,6 +29,7 @@ def found(body: str, **more: object) -> list[str]:
         ("<base href=/b/><a href=x><a href=/y>", ["https://e.com/b/x", "https://e.com/y"]),
         ("<a href=x#1>1</a><a href=x#2>2</a><a href=./x>3</a>", ["https://e.com/dir/x"]),
         ("<a href=#top>", [URL]),
+        ("<a href='x #1'><a href=' #2'><a href='x '>", ["https://e.com/dir/x%20", URL, "https://e.com/dir/x"]),
         # no addresses
         ("<a href='javascript:void(0)'><a href=mailto:a@e.com><a href=data:,x><a href=tel:1><a href=ftp://e.com/>", []),
         ("<a href=' JavaScript:x'><a href='http://['><a name=x>", []),
@@ -106,7 +107,7 @@ def test_a_text_is_bounded() -> None:
 PART = st.sampled_from(
     [
         "<a href=x>t</a>", "<a href=y#1>", "<a rel=nofollow href=x>", "<a rel=nofollow href=z>", "<template>", "</template>",
-        "<base href=/b/>", "<area href=x>", "<iframe src=y></iframe>", "<link rel=next href=n>", "<a href=mailto:x>", "<p>", "</a>", "<a href=' w '>",
+        "<base href=/b/>", "<area href=x>", "<iframe src=y></iframe>", "<link rel=next href=n>", "<a href=mailto:x>", "<p>", "</a>", "<a href=' w '>", "<a href='v #'>",
         "<meta name=robots content=nofollow>", "<link rel='alternate nofollow' href=q>", "<svg><a href=s>", "</svg>",
     ]
 )  # fmt: skip

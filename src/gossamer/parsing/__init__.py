@@ -1,9 +1,9 @@
 """Parsing: what is in a body. Pure functions of bytes: any bytes, no I/O, bounded time and memory, no exception.
 
-addresses    links of one document made absolute
-encodings    which encoding a body is in
+addresses    what the links of a document are relative to
+encodings    which encoding a body is in, and its text; labels: the names of encodings
 html         a page as the crawler sees it: title, language, robots, canonical, hrefs, text
 links        every link of a page with its text and kind
-sitemaps     URLs of sitemaps and feeds
+sitemaps     URLs of sitemaps and feeds; sitemap_text: their bytes as text
 text         the text that a reader sees
 """
