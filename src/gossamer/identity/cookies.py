@@ -1,8 +1,9 @@
 """Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who gets what.
 
-A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is below
-them. `Secure` ones never travel over http and cannot be set or replaced from there. `HttpOnly` and `SameSite` guard against
-scripts and foreign pages, of which a crawler has none: they are ignored. A cookie without a name is not kept.
+A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is
+below them. `Secure` ones never travel over http and cannot be set or replaced from there. `HttpOnly` and `SameSite`
+guard against scripts and foreign pages, of which a crawler has none: they are ignored. A cookie without a name is not
+kept.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Jar:
         self._count = 0
 
     def take(self, url: str, set_cookie: bytes) -> None:
-        """Keep, replace or remove a cookie by the value of one Set-Cookie header of the answer to `url`. Never raises."""
+        """Keep, replace or remove a cookie by the value of a Set-Cookie header of the answer to `url`."""
         where = _where(url)
         parsed = parse_set_cookie(set_cookie, self._clock()) if where else None
         if where is None or parsed is None:
@@ -185,8 +185,8 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
         if key == "expires" and (when := parse_date(said)) is not None:
             cookie.expires = min(when, now + LONGEST)
         elif key == "max-age" and _SECONDS.fullmatch(said):
-            # an hour that nobody lives to see must not overflow
-            age = now + min(int(said[:12]), LONGEST) if said[0] != "-" and said.strip("0") else 0.0
+            seconds = int(said)
+            age = now + min(seconds, LONGEST) if seconds > 0 else 0.0
         elif key == "domain" and said:
             cookie.domain = said.removeprefix(".").lower()
         elif key == "path":
@@ -250,10 +250,8 @@ def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
     """The cookie as this host may set it, or None when it may not (RFC 6265bis, 5.7)."""
     domain, host_only = said.domain, not said.domain
     if domain == host:
-        # a name that others share, or an address: the cookie is for this host alone
-        host_only = (
-            urls.is_public_suffix(host) or urls.registered_domain(host) != host and host.rpartition(".")[2].isdecimal()
-        )
+        # strangers have names below it, so the cookie is for this host alone
+        host_only = urls.is_public_suffix(host)
     elif domain and (not host.endswith(f".{domain}") or urls.is_public_suffix(domain)):
         return None
     if said.secure and not https:
