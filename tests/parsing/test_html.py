@@ -139,7 +139,7 @@ def test_text_hash_is_of_what_the_page_says() -> None:
     ("body", "content_type", "text"),
     [
         ("<p>café".encode("latin-1"), "text/html; charset=iso-8859-1", "café"),
-        ("<p>café".encode("latin-1"), None, "café"),
+        ("<p>café au lait".encode("latin-1"), None, "café au lait"),
         ("<p>café".encode(), None, "café"),
         ("<p>café".encode(), "text/html; charset=no-such-thing", "café"),
         ("<meta charset=shift_jis><p>日本".encode("shift_jis"), "text/html", "日本"),

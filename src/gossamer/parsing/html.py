@@ -15,10 +15,10 @@ import turbohtml
 import xxhash
 
 from gossamer.parsing.addresses import Base
+from gossamer.parsing.encodings import encoding
 
 LONGEST_TITLE: Final = 2000
 """Characters of a title that are kept."""
-_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([^\s"';,]{1,40})""", re.IGNORECASE)
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _SVG: Final = turbohtml.Namespace.SVG
@@ -112,20 +112,19 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
     >>> page.title, page.text
     ('A b', 'd')
     """
-    kind, _, parameters = (content_type or "").partition(";")
+    kind = (content_type or "").partition(";")[0]
     if kind.strip().lower() not in _HTML_TYPES:
         body = b""
-    charset = _CHARSET.search(parameters)
     try:
-        tree = _tree(body, charset[1] if charset else None)
+        tree = _tree(body, encoding(body, content_type))
     except LookupError:
         tree = _tree(body, None)
     return Document(tree, url, robots_header)
 
 
-def _tree(body: bytes, encoding: str | None) -> turbohtml.Document:
+def _tree(body: bytes, name: str | None) -> turbohtml.Document:
     # Shadow roots written into the page stay templates, where selectors find their links.
-    return turbohtml.parse(body, encoding=encoding, positions=False, allow_declarative_shadow_roots=False)
+    return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 
 
 def attribute_of(element: turbohtml.Element, name: str) -> str:
