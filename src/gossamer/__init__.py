@@ -1,3 +1,43 @@
-"""A web crawler that is polite, fast and never loses a URL."""
+"""A web crawler that is polite, fast and never loses a URL.
+
+    import gossamer
+    for page in gossamer.crawl("https://example.com", limit=100):
+        print(page.url, page.title)
+
+What is here is the public face; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gossamer import url
+    from gossamer.api import crawl, run
+    from gossamer.errors import GossamerError
+    from gossamer.item import Item
+    from gossamer.request import Request
+    from gossamer.site import Site
+
+_HOMES = {
+    "Item": "gossamer.item",
+    "Site": "gossamer.site",
+    "Request": "gossamer.request",
+    "GossamerError": "gossamer.errors",
+    "crawl": "gossamer.api",
+    "run": "gossamer.api",
+}
+_ROOMS = ("url", "politeness", "parsing", "identity")
+
+__all__ = ["GossamerError", "Item", "Request", "Site", "__version__", "crawl", "run", "url"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"gossamer.{name}")
+    raise AttributeError(f"module 'gossamer' has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer import url as urls
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
@@ -120,7 +120,8 @@ def policy(settings: Settings) -> Policy:
 def collector(settings: Settings, resolver: Resolver, *, robots: bool = False) -> Collector:
     """The plain rung: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     plain = HttpCollector(
-        resolver, user_agent=settings.agent, total=settings.timeout, wire=settings.max_size, decoded=2 * settings.max_size,
+        resolver, user_agent=settings.agent, total=settings.timeout, wire=ROBOTS_SIZE if robots else settings.max_size,
+        decoded=ROBOTS_SIZE if robots else 2 * settings.max_size, truncate=robots, accept=None if robots else ACCEPT,
         http2=settings.http2, ca_file=settings.ca_file, connections=max(256, settings.concurrency),
     )  # fmt: skip
     if settings.cache and not robots:
@@ -133,7 +134,9 @@ def collector(settings: Settings, resolver: Resolver, *, robots: bool = False) -
 class Bench:
     """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
 
-    def __init__(self, setup: Setup, store: Store, name: str, stop: asyncio.Event) -> None:
+    def __init__(
+        self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = ()
+    ) -> None:
         self.setup, self.store, self.name = setup, store, name
         settings = setup.job.settings
         self.crawls = Crawls(store)
@@ -154,9 +157,9 @@ class Bench:
         self.robots = collector(settings, self.resolver, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
-        files, tables = outputs(setup, self.sites)
+        files, own_tables = outputs(setup, self.sites)
         self.committer = Committer(
-            self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=tables,
+            self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
             log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         deadline = None if setup.deadline is None else time.monotonic() + setup.deadline

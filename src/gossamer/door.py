@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -24,9 +24,11 @@ from gossamer.frontier.crawls import ENDED, Crawls, Record, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
+from gossamer.page import Page
 from gossamer.request import Request
 from gossamer.road.taker import Taken
 from gossamer.summary import Summary
+from gossamer.visit import Claim
 
 BATCH = 5000
 """Seeds added in one go."""
@@ -46,9 +48,23 @@ class Live(msgspec.Struct):
 Watch = Callable[[Live], None]
 
 
-async def crawl(job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None) -> Summary:
+class Taps(msgspec.Struct):
+    """What a caller in the same process wants to hear beside the outputs; the crawl then runs in this process."""
+
+    tables: list[Any] = []
+    """More sinks."""
+    page: Callable[[Claim, Page], None] | None = None
+    """Called with each page before it is read."""
+    only: str | None = None
+    """Visit this URL alone; the targets only say how its page is read."""
+
+
+async def crawl(
+    job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
+) -> Summary:
     """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
-    setup, given = prepare(job)
+    taps = taps or Taps()
+    setup, given = prepare(job, taps.only)
     stop = stop or asyncio.Event()
     folder = Path(job.settings.data) / setup.crawl
     with held(folder, setup.crawl):
@@ -61,7 +77,7 @@ async def crawl(job: Job, watch: Watch | None = None, stop: asyncio.Event | None
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
             await seed(setup, store, given, record)
-            outcome = await Run(setup, store, embedded, watch, stop).work()
+            outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
         finally:
             await store.close()
@@ -69,9 +85,9 @@ async def crawl(job: Job, watch: Watch | None = None, stop: asyncio.Event | None
                 await asyncio.to_thread(embedded.leave)
 
 
-def prepare(job: Job) -> tuple[Setup, list[Request]]:
-    """Read the targets: what every worker shares, and the seeds. Raises UsageError, ConfigError."""
-    if not job.targets:
+def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
+    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError, ConfigError."""
+    if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.read(text) for text in job.targets]
     sites = site_files.load_all(job.targets, job.args)
@@ -80,7 +96,10 @@ def prepare(job: Job) -> tuple[Setup, list[Request]]:
     given: list[Request] = []
     credentials: dict[str, tuple[str, str]] = {}
     plain = [request for target in read if target.kind != "site" for request in targets.requests(target, rejected)]
-    for request in [*plain, *(seed for site in sites for seed in site.requests())]:
+    wanted = [*plain, *(seed for site in sites for seed in site.requests())]
+    if only is not None:
+        wanted = list(targets.requests(targets.read(only), rejected))
+    for request in wanted:
         bare, secret = urls.split_credentials(request.url)
         if secret is not None:
             credentials[urls.host(bare)] = secret
@@ -154,9 +173,9 @@ class Run:
     """One run of a crawl's workers, here or in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
-        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
     ) -> None:
-        self.setup, self.store, self.embedded, self.watch, self.stop = setup, store, embedded, watch, stop
+        self.setup, self.store, self.embedded, self.watch, self.stop, self.taps = setup, store, embedded, watch, stop, taps
         wanted = setup.job.settings.processes
         self.processes = (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
         self._last = (time.monotonic(), -1)
@@ -180,7 +199,8 @@ class Run:
                     self.watch(await self._live())
 
     async def _here(self) -> str:
-        bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop)
+        bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
+        bench.reader.tap = self.taps.page
         try:
             outcome = await bench.run()
             if outcome == "finished":

@@ -24,9 +24,13 @@ class Reader:
     ) -> None:
         self.sites, self.taker, self.key = sites, taker, key
         self.pages, self.text, self.links = pages, text, links
+        self.tap: Callable[[Claim, Page], None] | None = None
+        """Hears of each page before it is read."""
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
         """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
+        if self.tap is not None:
+            self.tap(claim, page)
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
         document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))

@@ -1,0 +1,84 @@
+"""Which addresses a crawler must not reach unless it is told to: all that are not global, in every disguise.
+
+`ipaddress.is_global` alone says yes to NAT64 and 6to4 forms of private addresses, to multicast and to some reserved blocks.
+Source: the IANA special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_MORE: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+        "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32",
+        "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32",
+        "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+    )
+)  # fmt: skip
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
+    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are.
+
+    >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
+    (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return f"{address} is no IP address"
+    if _within(found, allow):
+        return None
+    if reason := _reason(found):
+        return f"{found} {reason}"
+    for inner in embedded(found):
+        if not _within(inner, allow) and (reason := _reason(inner)):
+            return f"{found} stands for {inner}, which {reason}"
+    return None
+
+
+def embedded(address: Address) -> Iterator[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address stands for: mapped, compatible, NAT64, 6to4, Teredo, ISATAP."""
+    if not isinstance(address, IPv6Address):
+        return
+    number = int(address)
+    low = IPv4Address(number & 0xFFFFFFFF)
+    if number >> 32 in (0, 0xFFFF, 0xFFFF0000) and number > 1 or address in _NAT64:
+        yield low
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo
+    if (number >> 32) & 0xFCFFFFFF == 0x00005EFE:
+        yield low
+
+
+def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Networks of their CIDR forms. Raises ValueError naming the bad one."""
+    return tuple(ipaddress.ip_network(text.strip(), strict=False) for text in texts)
+
+
+def _reason(address: Address) -> str | None:
+    mapped = getattr(address, "ipv4_mapped", None)
+    if mapped is not None:
+        return None  # what counts is the address that is dialled: `embedded` has it
+    for block in _MORE:
+        if address.version == block.version and address in block:
+            return f"is in {block}"
+    return None if address.is_global else "is not a global address"
+
+
+def _within(address: Address, blocks: Sequence[Network]) -> bool:
+    if any(address.version == block.version and address in block for block in blocks):
+        return True
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped is not None and any(block.version == 4 and mapped in block for block in blocks)
