@@ -62,7 +62,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
         """
-        if "@" in url and "@" in url.split("/", 3)[2]:
+        if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if not self._inside(url, host):
             return "scope"

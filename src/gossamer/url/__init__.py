@@ -86,7 +86,8 @@ def key(url: str, drop: Drop = DEFAULT_DROP) -> str:
     if "@" in head:
         head = _bare(head)
     if ";" in head or "/(" in head:
-        head = drop.path(head)
+        start = head.index("/", 8)  # a host may hold `;` as well
+        head = head[:start] + drop.path(head[start:])
         # what is left may be a dot segment, as in `/a/..;jsessionid=1/b`
         head = parse(head) or head
     return f"{head}?{query}" if query else head

@@ -82,9 +82,9 @@ class Drop:
             kept.sort(key=_name)
         return "&".join([pair for _, pair in kept if pair])
 
-    def path(self, head: str) -> str:
-        """A URL without its query, and without the session ids in its path."""
-        return _IN_PATH.sub("", head) if self._paths else head
+    def path(self, path: str) -> str:
+        """A path without the session ids in it."""
+        return _IN_PATH.sub("", path) if self._paths else path
 
     def _learn(self, name: str) -> int:
         plain = unquote(name).lower().lstrip("?")
