@@ -252,8 +252,10 @@ def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
     if domain == host:
         # strangers have names below it, so the cookie is for this host alone
         host_only = urls.is_public_suffix(host)
-    elif domain and (not host.endswith(f".{domain}") or urls.is_public_suffix(domain)):
-        return None
+    elif domain:
+        address = host.rpartition(".")[2].isdecimal()
+        if address or not host.endswith(f".{domain}") or urls.is_public_suffix(domain):
+            return None
     if said.secure and not https:
         return None
     prefix = said.name.lower()
