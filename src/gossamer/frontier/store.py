@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+import hiredis
 import redis.asyncio as redis
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -106,7 +107,17 @@ def connect(url: str, timeout: float = 10.0) -> Store:
     client = redis.Redis.from_url(
         plain, socket_timeout=timeout, socket_connect_timeout=timeout, max_connections=64, retry=None
     )
+    pool = client.connection_pool
+    pool.connection_class = type("Packing", (_Packing, pool.connection_class), {})
     return Store(client, url)
+
+
+class _Packing:
+    """Packs commands in C: redis-py's own packer costs 1 us an argument, and a page has a hundred of them."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        """One buffer of one command; `SCRIPT LOAD` is two words on the wire."""
+        return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
 
 
 def masked(url: str) -> str:
