@@ -32,7 +32,7 @@ STOPPED, FORCED = 11, 13
 def run(words: list[str]) -> int:
     """Run one command; its exit code."""
     try:
-        done = app(args=words, prog_name="gossamer", standalone_mode=False)
+        done = app(args=below_zero(words), prog_name="gossamer", standalone_mode=False)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0
     except GossamerError as error:
@@ -48,6 +48,16 @@ def run(words: list[str]) -> int:
         if hasattr(error, "format_message"):
             return say(usage(error), 2) if str(error) or error.args else 2
         return bug(error)
+
+
+def below_zero(words: list[str]) -> list[str]:
+    """`priority CRAWL -2`: a negative number is no option."""
+    number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
+    if words[:1] != ["priority"] or number is None:
+        return words
+    words = list(words)
+    words.remove(number)
+    return [*words, "--", number]
 
 
 def say(line: str, code: int) -> int:
