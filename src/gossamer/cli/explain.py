@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Url = Annotated[str, typer.Argument(metavar="URL", help="As a page links to it.")]
 Depth = Annotated[int | None, typer.Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
 LINES = 5
+WAIT = 5.0
 
 
 class Gate(NamedTuple):
@@ -83,6 +84,7 @@ class Teller:
 
         self.store, self.settings, self.name = store, settings, name
         self.census = Census(store)
+        self._typed: list[str] = []
 
     async def tell(self, typed: str, depth: int | None) -> dict[str, Any]:
         """Gates, place, attempts."""
@@ -99,7 +101,7 @@ class Teller:
             depth = place.request.depth
         attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
         gates = [
-            *await self._filters(record, typed, depth), await self._private(url), self._duplicate(url, place),
+            *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
             await self._budget(url, place), await self._robots(url),
         ]  # fmt: skip
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
@@ -118,6 +120,7 @@ class Teller:
             setup, _ = prepare(Job(targets=targets, settings=self.settings))
         except GossamerError as error:
             return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
+        self._typed = setup.allowed
         rules = scope(record.spec, self.settings, setup.seeds)
         for pair in await self.census.crawls.anchors(self.name):
             rules = rules.re_anchored(*pair)
@@ -127,18 +130,31 @@ class Teller:
             gates = [far if gate.gate == "depth" else gate for gate in gates]
         return gates
 
-    async def _private(self, url: str) -> Gate:
-        from gossamer.cli.addresses import private
+    async def _address(self, url: str) -> Gate:
+        """As the egress guard would decide now."""
+        from gossamer.egress.resolver import Refused, Resolver
+        from gossamer.request import split
 
-        return Gate("address", *await private(self.settings, url))
+        resolver = Resolver(self.settings.allow_private, self._typed)
+        try:
+            found = await asyncio.wait_for(resolver.resolve(split(url)[1]), WAIT)
+        except TimeoutError:
+            return Gate("address", "unknown", f"its name was not resolved within {WAIT:.0f} s")
+        finally:
+            await resolver.close()
+        if isinstance(found, Refused):
+            return Gate("address", "private" if found.reason == "private" else "unknown", found.detail)
+        return Gate("address", "pass", ", ".join(found.addresses))
 
-    def _duplicate(self, url: str, place: Place) -> Gate:
+    def _duplicate(self, url: str, place: Place, attempts: list[dict[str, Any]]) -> Gate:
+        from gossamer.masking import mask
+
         if place.state == "unknown":
             return Gate("seen before", "pass", "its canonical form was not met yet")
-        first = place.request.url if place.request is not None else None
-        if first is not None and first != url:
+        first = place.request.url if place.request is not None else attempts[-1]["url"] if attempts else url
+        if first not in (url, mask(url)):
             return Gate("seen before", "duplicate", f"met first as {first}; both have one canonical form")
-        return Gate("seen before", "duplicate", "it was taken in; further links to it are duplicates")
+        return Gate("seen before", "known", "it was taken in; further links to it are counted as duplicate")
 
     async def _budget(self, url: str, place: Place) -> Gate:
         from gossamer.request import split
@@ -191,7 +207,7 @@ def conclusion(
     """Where it is in one word or two, and why."""
     from gossamer.cli.show import duration
 
-    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "duplicate")), None)
+    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "known", "duplicate")), None)
     told = {
         "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
         "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
@@ -208,7 +224,10 @@ def conclusion(
         if last:
             said = f"status {last.get('status')}" if last.get("status") else ""
             error = f"error {last['error']}" if last.get("error") else ""
-            return f"done ({last.get('outcome')})", ", ".join(filter(None, (said, error))) or "see the attempts"
+            outcome = last.get("outcome")
+            return "done" if outcome == "done" else f"done ({outcome})", ", ".join(
+                filter(None, (said, error))
+            ) or "see the attempts"
         if barred is not None:
             return f"done (skipped: {barred.verdict})", barred.rule
         return "done", "it was settled; the attempts log has no line of it any more"

@@ -42,7 +42,10 @@ def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: 
         grid.add_column(head, justify="right" if head in right else "left", overflow="fold")
     for line in lines:
         grid.add_row(*[Text(cell) for cell in line])
-    console().print(grid)
+    out = console()
+    with out.capture() as drawn:
+        out.print(grid)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in drawn.get().splitlines()))
 
 
 def console(stderr: bool = False) -> Any:

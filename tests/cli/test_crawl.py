@@ -1,0 +1,245 @@
+"""The command line from outside: processes, exit codes, messages, signals, on a small local web."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+PAGES = 12
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """PAGES pages that link to one another, a robots.txt, a page that is slow."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        kind, status = "text/html", 200
+        if self.path == "/robots.txt":
+            kind, body = "text/plain", "User-agent: *\nDisallow: /secret/\n"
+        elif self.path in ("/", *(f"/{n}" for n in range(PAGES))):
+            links = "".join(f'<a href="/{n}">x</a>' for n in range(PAGES))
+            body = f'<title>t{self.path}</title>{links}<a href="/secret/">s</a><a href="https://other.example/">o</a>'
+        else:
+            status, body = 404, "none"
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    run_json = tmp_path / ".gossamer" / "store" / "run.json"  # a store that a killed door left
+    if run_json.exists():
+        os.kill(json.loads(run_json.read_text())["pid"], signal.SIGTERM)
+
+
+def begin(room: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
+    env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
+    code = "from gossamer.cli import main; main()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    return subprocess.Popen([sys.executable, "-c", code, *words], cwd=room, env=env, **pipes)
+
+
+def gossamer(room: Path, *words: str, text: str = "") -> tuple[int, str, str]:
+    process = begin(room, *words)
+    out, err = process.communicate(text, timeout=60)
+    return process.returncode, out, err
+
+
+def adds_up(summary: dict[str, Any]) -> bool:
+    parts = sum(summary[name] for name in ("pages", "redirected", "failed", "dead", "pending"))
+    return bool(summary["found"] == parts + sum(summary["skipped"].values()))
+
+
+def test_a_crawl_and_what_can_be_asked_of_it(room: Path, web: str) -> None:
+    words = ("crawl", f"{web}/", "--delay", "0", "-o", "out.jsonl", "--name", "c")
+    code, out, err = gossamer(room, *words, "--json", "--quiet")
+    assert (code, err) == (0, "")
+    summary = json.loads(out)
+    assert adds_up(summary)
+    assert (summary["state"], summary["pages"], summary["skipped"]["robots"]) == ("finished", PAGES + 1, 1)
+    rows = [json.loads(line) for line in (room / "out.jsonl").read_text().splitlines()]
+    assert len({row["url"] for row in rows}) == len(rows) == PAGES + 1
+    code, _, err = gossamer(room, *words)
+    assert code == 0
+    assert "c is finished already" in err
+    assert (room / "out.jsonl").read_text().count("\n") == PAGES + 1
+    assert "line 2: Disallow: /secret/" in gossamer(room, "explain", f"{web}/secret/")[1]
+    told = json.loads(gossamer(room, "explain", f"{web}/3?utm_source=x", "--json")[1])
+    assert told["now"] == "done"
+    assert "duplicate" in {gate["verdict"] for gate in told["gates"]}
+    told = json.loads(gossamer(room, "explain", "https://other.example/", "--json")[1])
+    assert (told["now"], told["attempts"]) == ("skipped (scope)", [])
+    code, _, err = gossamer(room, *words, "--depth", "3")
+    assert code == 4
+    assert "depth: it was 50, now it is 3" in err
+
+
+def test_rows_go_to_stdout_when_it_is_a_pipe_and_the_summary_to_stderr(room: Path, web: str) -> None:
+    code, out, err = gossamer(room, "crawl", f"{web}/", "--delay", "0", "--limit", "3")
+    assert code == 0
+    assert [json.loads(line)["status"] for line in out.splitlines()] == [200] * 3
+    summary = json.loads(err.splitlines()[-1])
+    assert (summary["state"], summary["pages"]) == ("limited", 3)
+    assert adds_up(summary)
+
+
+def test_the_quality_gate(room: Path, web: str) -> None:
+    code, _, err = gossamer(room, "crawl", f"{web}/0", f"{web}/none", "--scope", "page", "--delay", "0", "--fail-on", "success<0.95", "-o", "o.csv")
+    assert code == 30
+    assert "success<0.95" in err
+
+
+def test_a_host_that_does_not_resolve(room: Path) -> None:
+    code, out, err = gossamer(room, "crawl", "http://nobody.invalid/", "--retries", "none")
+    assert code == 9
+    assert "check the host's name" in err
+    row = json.loads(out)
+    assert (row["status"], row["error"]) == (None, "dns")
+
+
+def test_a_list_with_bad_lines(room: Path, web: str) -> None:
+    (room / "urls.txt").write_text(f"# pages\n{web}/1\nhttp://[::1\n\n{web}/2\n" + '{"url": 7}\n')
+    code, out, err = gossamer(room, "crawl", "urls.txt", "--scope", "page", "--delay", "0", "--name", "c")
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert "urls.txt line 3" in err
+    assert "urls.txt line 6" in err
+    assert len((room / ".gossamer" / "c" / "rejected.jsonl").read_text().splitlines()) == 2
+    assert gossamer(room, "crawl", "-", text="nonsense\n\x00\n")[0] == 2
+
+
+def wait_for(process: subprocess.Popen[str], out: Path, rows: int) -> None:
+    deadline = time.monotonic() + 30
+    while not out.exists() or out.read_text().count("\n") < rows:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_ctrl_c_once_and_the_same_command_again(room: Path, web: str) -> None:
+    words = ("crawl", f"{web}/", "-o", "out.jsonl", "--name", "c")
+    process = begin(room, *words, "--delay", "1")
+    wait_for(process, room / "out.jsonl", 2)
+    code, _, err = gossamer(room, *words)
+    assert code == 4
+    assert f"process {process.pid}" in err
+    assert json.loads(gossamer(room, "status", "c", "--json")[1])["state"] == "running"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode == 11
+    assert f"Go on with: gossamer crawl {web}/ -o out.jsonl --name c" in err
+    summary = json.loads(gossamer(room, "status", "c", "--json")[1])
+    assert summary["state"] == "stopped"
+    assert adds_up(summary)
+    assert gossamer(room, *words, "--delay", "0")[0] == 0
+    urls = [json.loads(line)["url"] for line in (room / "out.jsonl").read_text().splitlines()]
+    assert len(set(urls)) == len(urls) == PAGES + 1
+
+
+def test_ctrl_c_twice(room: Path, web: str) -> None:
+    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1")
+    wait_for(process, room / "out.jsonl", 1)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode in (11, 13)  # the first may have been enough
+    assert "nothing is lost" in err
+    assert gossamer(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "0")[0] == 0
+    urls = [json.loads(line)["url"] for line in (room / "out.jsonl").read_text().splitlines()]
+    assert len(set(urls)) == len(urls) == PAGES + 1
+
+
+def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
+    process = begin(room, "crawl", f"{web}/", "--delay", "0.1")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=20)
+    assert process.returncode == 0
+    assert "Traceback" not in err
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["crawl"], 2, "no TARGET"),
+        (["crwal", "x"], 2, "did you mean crawl?"),
+        (["crawl", "http://x.example/", "--limi", "3"], 2, "did you mean --limit?"),
+        (["crawl", "http://x.example/", "--limit", "many"], 2, "whole number"),
+        (["crawl", "http://x.example/", "--ladder", "browser"], 2, "no rung 'browser'"),
+        (["crawl", "http://x.example/", "--proxies", "p.txt"], 2, "no option --proxies"),
+        (["crawl", "http://x.example/", "-s", "dealy=3"], 4, "did you mean delay?"),
+        (["crawl", "http://x.example/", "-s", "delay"], 2, "-s setting=value"),
+        (["crawl", "http://x.example/", "--fail-on", "sucess<1"], 2, "did you mean success?"),
+        (["crawl", "http://x.example/", "-o", "out.jsnl"], 2, "jsonl"),
+        (["crawl", "http://x.example/", "--fresh", "--resume"], 2, "exclude one another"),
+        (["crawl", "http://x.example/", "-H", "bad"], 2, "Name: value"),
+        (["crawl", "nowhere.txt"], 2, "nowhere.txt"),
+        (["crawl", "ftp://x.example/"], 2, "no http(s) URL"),
+        (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
+        (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
+        (["submit", "http://x.example/"], 2, "no command 'submit'"),
+        (["host", "rung", "x"], 2, "no command 'rung'"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(tmp_path: Path, words: list[str], code: int, says: str, capsys: Any, monkeypatch: Any) -> None:
+    from gossamer.cli.tree import run
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert run(words) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("gossamer: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    from gossamer.cli import tree
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".gossamer").mkdir()
+    assert tree.bug(KeyError("http://joe:secret@x.example/")) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "secret" not in err
+    assert len(list((tmp_path / ".gossamer").glob("gossamer-error-*.txt"))) == 1
