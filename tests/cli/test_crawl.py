@@ -32,7 +32,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
             kind, body = "text/plain", "User-agent: *\nDisallow: /secret/\n"
         elif self.path in ("/", *(f"/{n}" for n in range(PAGES))):
             links = "".join(f'<a href="/{n}">x</a>' for n in range(PAGES))
-            body = f'<title>t{self.path}</title>{links}<a href="/secret/">s</a><a href="https://other.example/">o</a>'
+            body = f'<title>t{self.path}</title>{links}<a href="/secret/">s</a><a rel="nofollow" href="/nf">n</a><a href="https://other.example/">o</a>'
         else:
             status, body = 404, "none"
         self.send_response(status)
@@ -103,6 +103,9 @@ def test_a_crawl_and_what_can_be_asked_of_it(room: Path, web: str) -> None:
     assert "duplicate" in {gate["verdict"] for gate in told["gates"]}
     told = json.loads(gossamer(room, "explain", "https://other.example/", "--json")[1])
     assert (told["now"], told["attempts"]) == ("skipped (scope)", [])
+    assert summary["skipped"]["nofollow"] == PAGES + 1
+    told = json.loads(gossamer(room, "explain", f"{web}/nf", "--from", f"{web}/", "--json")[1])
+    assert (told["now"], told["why"]) == ("skipped (nofollow)", f"link: says nofollow on {web}/")
     code, _, err = gossamer(room, *words, "--depth", "3")
     assert code == 4
     assert "depth: it was 50, now it is 3" in err
@@ -186,9 +189,11 @@ def test_ctrl_c_twice(room: Path, web: str) -> None:
 def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
     process = begin(room, "crawl", f"{web}/", "--delay", "0.1")
     assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdin is not None
+    process.stdin.close()
     process.stdout.readline()
     process.stdout.close()
-    assert process.stderr is not None
     err = process.stderr.read()
     process.stderr.close()
     process.wait(timeout=20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -11,6 +12,8 @@ from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, o
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.frontier.crawls import Record
     from gossamer.frontier.locate import Place
     from gossamer.frontier.store import Store
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="As a page links to it.")]
 Depth = Annotated[int | None, typer.Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
+From = Annotated[str | None, typer.Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
 LINES = 5
 WAIT = 5.0
 
@@ -36,13 +41,13 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    url: Url, crawl: OfCrawl = None, depth: Depth = None, data: Data = None, store: StoreUrl = None,
+    url: Url, crawl: OfCrawl = None, depth: Depth = None, page: From = None, data: Data = None, store: StoreUrl = None,
     setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""
     from gossamer.cli.show import put_json, put_table
 
-    told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth))
+    told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth, page))
     if as_json:
         put_json(told)
         return 0
@@ -58,17 +63,19 @@ def explain(
     return 0
 
 
-async def tell(settings: Settings, crawl: str | None, text: str, depth: int | None) -> dict[str, Any]:
+async def tell(
+    settings: Settings, crawl: str | None, text: str, depth: int | None, page: str | None = None
+) -> dict[str, Any]:
     """All that is known of a URL, as plain values."""
     from gossamer import url as urls
 
-    found = urls.parse(text.strip() if "://" in text else f"https://{text.strip()}")
+    found = urls.parse(text.strip() if SCHEME.match(text.strip()) else f"https://{text.strip()}")
     if found is None:
         raise UsageError(f"{text!r} is no URL; write it as https://example.com/page")
     async with opened(settings) as store:
         name = await only(store, crawl)
         if found.startswith(urls.WEB):
-            return await Teller(store, settings, name).tell(found.partition("#")[0], depth)
+            return await Teller(store, settings, name).tell(found.partition("#")[0], depth, page)
     gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
         "url": found, "canonical": found, "crawl": name, "gates": [gate._asdict()], "now": "skipped (scope)",
@@ -86,7 +93,7 @@ class Teller:
         self.census = Census(store)
         self._typed: list[str] = []
 
-    async def tell(self, typed: str, depth: int | None) -> dict[str, Any]:
+    async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
         """Gates, place, attempts."""
         from gossamer import url as urls
         from gossamer.assemble import key as key_of
@@ -101,8 +108,9 @@ class Teller:
             depth = place.request.depth
         attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
         gates = [
+            *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url),
+            await self._budget(url, place), await self._robots(url, record.spec.user_agent),
         ]  # fmt: skip
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
@@ -129,6 +137,25 @@ class Teller:
             far = Gate("depth", "unknown", f"not known how far from a seed it is; --depth is {record.spec.depth}")
             gates = [far if gate.gate == "depth" else gate for gate in gates]
         return gates
+
+    async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[Gate]:
+        """What the page that links to it says: nofollow, of the link or of all its links."""
+        from gossamer.assemble import Job
+        from gossamer.parsing.html import directives
+        from gossamer.parsing.links import links
+        from gossamer.trial import try_one
+
+        trial = await try_one(Job(targets=[], settings=self.settings), page)
+        if trial.page is None:
+            return [Gate("link", "unknown", f"{page} did not come: {', '.join(trial.dead)}")]
+        got = trial.page
+        if "nofollow" in directives(*(value for name, value in got.headers if name == "x-robots-tag")):
+            return [Gate("link", "nofollow", f"X-Robots-Tag of {got.url} says nofollow")]
+        for link in links(got.body, got.url, got.content_type):
+            if link.url.startswith("http") and canonical(link.url) == key:
+                rule = ("says nofollow" if link.nofollow else link.kind) + f" on {got.url}"
+                return [Gate("link", "nofollow" if link.nofollow else "pass", rule)]
+        return [Gate("link", "unknown", f"{got.url} has no link to it")]
 
     async def _address(self, url: str) -> Gate:
         """As the egress guard would decide now."""
@@ -173,7 +200,7 @@ class Teller:
             return Gate("budget", "pass", "a seed's host has no cap" if held else "the host was not met yet")
         return Gate("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
-    async def _robots(self, url: str) -> Gate:
+    async def _robots(self, url: str, user_agent: str) -> Gate:
         """robots.txt as the frontier keeps it: the line that decides, with its number."""
         from gossamer.frontier.keys import bucket_of
         from gossamer.frontier.verbs import Frontier
@@ -196,7 +223,7 @@ class Teller:
         if kept is None:
             return Gate("robots.txt", "unknown", "its rules have aged out; they are read again before the next page")
         robots = access.rules(kept)
-        agent = self.settings.agent.partition("/")[0].strip()
+        agent = (user_agent or self.settings.agent).partition("/")[0].strip()
         line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
         return Gate("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 

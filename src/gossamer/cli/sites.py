@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from gossamer.cli.options import Json, Setting
+from gossamer.errors import UsageError
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
 Url = Annotated[str, typer.Argument(metavar="URL", help="A page to begin with.")]
-Which = Annotated[
-    str | None, typer.Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")
-]
+Which = Annotated[str, typer.Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")]
 
 
 def register(app: typer.Typer) -> None:
@@ -19,11 +20,35 @@ def register(app: typer.Typer) -> None:
     app.command("check")(check)
 
 
-def new(name: Name, url: Url) -> int:
-    """x"""
+def new(name: Name, url: Url, setting: Setting = None) -> int:
+    """Write a site file, a saved page and its expected items."""
+    from gossamer.cli.look import code, run
+    from gossamer.cli.look import show as show_trial
+    from gossamer.cli.show import remark
+    from gossamer.sites.new import new as make
+
+    if not name.isidentifier() or not name.isascii():
+        raise UsageError(f"{name!r}: a site is named with letters, digits and _, a letter first")
+    trial = run(url, None, None, None, setting)
+    if trial.page is None:
+        show_trial(trial)
+        return code(trial) or 9
+    for path in make(name, trial.page.url, trial.page):
+        print(path)
+    remark(f"next: gossamer check {name}.py, then gossamer crawl {name}.py -o {name}.jsonl")
     return 0
 
 
-def check(site: Which = None) -> int:
-    """x"""
-    return 0
+def check(site: Which = ".", as_json: Json = False) -> int:
+    """Run site functions over the saved pages and compare with the expected items."""
+    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.sites.check import check as compare
+
+    found = list(compare(site))
+    if as_json:
+        put_json([{"page": str(one.page), "ok": one.ok, "detail": one.detail} for one in found])
+    elif found:
+        put_table(("page", "", "detail"), [(one.page, "ok" if one.ok else "differs", one.detail) for one in found])
+    else:
+        remark(f"{site} has no saved pages: gossamer new NAME URL makes some")
+    return 0 if all(one.ok for one in found) else 4

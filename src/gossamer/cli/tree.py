@@ -37,9 +37,10 @@ def run(words: list[str]) -> int:
         return done if isinstance(done, int) else 0
     except GossamerError as error:
         return say(str(error), error.exit_code)
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+    except BrokenPipeError:
+        return unheard()
+    except SystemExit as ended:  # typer's own way with a broken pipe
+        return unheard() if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or 0)
     except (KeyboardInterrupt, typer.Abort):
         return STOPPED
     except typer.Exit as ended:
@@ -48,6 +49,12 @@ def run(words: list[str]) -> int:
         if hasattr(error, "format_message"):
             return say(usage(error), 2) if str(error) or error.args else 2
         return bug(error)
+
+
+def unheard() -> int:
+    """The reader of stdout has seen enough: end quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
 
 
 def below_zero(words: list[str]) -> list[str]:
