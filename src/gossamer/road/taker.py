@@ -43,19 +43,12 @@ class Taken(msgspec.Struct):
 
 
 class Recent:
-    """A cache of two generations: the older is thrown away when the newer is full. Room 1 works, slowly."""
+    """A cache of two generations, `new` and `old`: the older is thrown away when the newer is full. Room 1 works, slowly."""
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = max(1, room)
         self.new: dict[str, tuple[int, str]] = {}
         self.old: dict[str, tuple[int, str]] = {}
-
-    def get(self, key: str) -> tuple[int, str] | None:
-        """What is known of a key."""
-        found = self.new.get(key)
-        if found is None and (found := self.old.get(key)) is not None:
-            self.put(key, found)
-        return found
 
     def put(self, key: str, value: tuple[int, str]) -> None:
         """Remember a key."""
@@ -88,24 +81,31 @@ class Taker:
         recent, depth, priority = self._recent, claim.request.depth + 1, claim.request.priority
         resolver = None
         voucher = self.voucher(claim)
+        new, old = recent.new, recent.old
+        skips = taken.skips
         for href in hrefs:
             if href.startswith(("http://", "https://")):
                 key = href
             else:
                 first = href[:1]
                 key = (root if first == "/" else base if first == "?" else folder) + href
-            hit = recent.get(key)
+            hit = new.get(key)
             if hit is None:
-                resolver = resolver or urls.Resolver(base)
-                hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                hit = old.get(key)
                 if hit is None:
-                    continue
+                    resolver = resolver or urls.Resolver(base)
+                    hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                    if hit is None:
+                        continue
+                else:
+                    recent.put(key, hit)
+                new, old = recent.new, recent.old
             mark, reason = hit
             if mark in met:
                 continue
             met.add(mark)
             if reason:
-                taken.skip(reason)
+                skips[reason] = skips.get(reason, 0) + 1
         taken.distinct = len(met)
         return taken
 
