@@ -164,6 +164,8 @@ def job_of(targets: Sequence[str], options: dict[str, Any]) -> Job:
     from gossamer.settings import Given, load
 
     own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}
-    given = [Given(f"--{name}", name, value) for name, value in options.items() if name not in own and value is not None]
+    given = [
+        Given(f"--{name}", name, value) for name, value in options.items() if name not in own and value is not None
+    ]
     rest = {name: value for name, value in options.items() if name in own}
     return Job(targets=list(targets), settings=load(given), **rest)

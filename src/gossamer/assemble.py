@@ -233,7 +233,9 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
     pages = {"page": columns.page_columns(text=job.text, links=job.links)}
     if sites:
         kinds = {kind: columns.item_columns(item) for site in sites for kind, item in site.items.items()}
-    opened = [open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.crawl) for o in job.outputs]
+    opened = [
+        open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.crawl) for o in job.outputs
+    ]
     if job.pages is not None:
         opened.append(open_output(job.pages, pages, owner=setup.crawl))
     files: list[FileOutput] = [o for o in opened if isinstance(o, Files)]

@@ -60,7 +60,9 @@ class Children:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "gossamer.children", stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         said = asyncio.gather(process.stdout.read(), process.stderr.read())
         stopping = asyncio.create_task(self._stop.wait())
         try:

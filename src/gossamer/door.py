@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,9 +17,9 @@ from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
-from gossamer.errors import ConfigError, CrawlFailed, StoreError, UsageError
+from gossamer.errors import ConfigError, StoreError, UsageError
 from gossamer.frontier.census import Census
-from gossamer.frontier.crawls import ENDED, Crawls, Record, Spec
+from gossamer.frontier.crawls import Crawls, Record, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -110,7 +109,14 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
         raise UsageError(_no_seeds(rejected))
     s = job.settings
     spec = Spec(
-        sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen, sorted(s.drop_parameters)
+        sorted(job.targets),
+        s.scope,
+        sorted(s.include),
+        sorted(s.exclude),
+        s.depth,
+        s.agent,
+        s.seen,
+        sorted(s.drop_parameters),
     )
     return Setup(
         job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope), credentials=credentials,
@@ -162,7 +168,9 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
             if number % BATCH == 0 or number == len(given):
                 await bench.frontier.add(taken.adds)
                 if not record.seeded:
-                    await bench.frontier.count({**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found})
+                    await bench.frontier.count(
+                        {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
+                    )
                 taken = Taken()
         await bench.crawls.seeded(setup.crawl)
     finally:
@@ -173,9 +181,22 @@ class Run:
     """One run of a crawl's workers, here or in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
-        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
+        self,
+        setup: Setup,
+        store: Store,
+        embedded: Embedded | None,
+        watch: Watch | None,
+        stop: asyncio.Event,
+        taps: Taps,
     ) -> None:
-        self.setup, self.store, self.embedded, self.watch, self.stop, self.taps = setup, store, embedded, watch, stop, taps
+        self.setup, self.store, self.embedded, self.watch, self.stop, self.taps = (
+            setup,
+            store,
+            embedded,
+            watch,
+            stop,
+            taps,
+        )
         wanted = setup.job.settings.processes
         self.processes = (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
         self._last = (time.monotonic(), -1)
@@ -262,7 +283,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
 
 
 @contextlib.contextmanager
-def held(folder: Path, crawl: str) -> "contextlib.AbstractContextManager[None]":  # type: ignore[misc]
+def held(folder: Path, crawl: str) -> Iterator[None]:
     """Hold the lock of a crawl; ConfigError naming the process that has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ class GateNotMet(GossamerError):
     exit_code = 30
 
 
-class Stale(Exception):  # noqa: N818 - an expected answer of the frontier, caught by the committer
+class Stale(Exception):
     """These claims are no longer ours; nothing was settled."""
 
     def __init__(self, tokens: list[int]) -> None:
@@ -62,7 +62,7 @@ class Stale(Exception):  # noqa: N818 - an expected answer of the frontier, caug
         self.tokens = tokens
 
 
-class Moved(Exception):  # noqa: N818 - as Stale
+class Moved(Exception):
     """The committed length of a file is not what we thought; nothing was settled."""
 
     def __init__(self, file: str, length: int) -> None:

@@ -65,7 +65,7 @@ def read(text: str) -> Target:
         return Target("stdin", text)
     for kind in ("sitemap", "feed"):
         if text.startswith(f"{kind}:"):
-            return Target(kind, _url(text.partition(":")[2], text))  # type: ignore[arg-type] # one of the two literals
+            return Target(kind, _url(text.partition(":")[2], text))
     if "://" in text:
         return Target("url", _url(text, text))
     path = Path(text)
@@ -74,8 +74,10 @@ def read(text: str) -> Target:
     if path.is_file():
         return Target("list", str(path))
     if path.suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
-        raise UsageError(f"{text}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -")
-    if "." in text.split("/")[0] or text.split("/")[0].split(":")[0] == "localhost":
+        raise UsageError(
+            f"{text}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
+        )
+    if "." in text.split("/", maxsplit=1)[0] or text.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == "localhost":
         return Target("url", _url(f"https://{text}", text))
     raise UsageError(f"{text!r} is no URL, file or folder; write a URL as https://example.com/")
 
@@ -110,7 +112,11 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
         if not line or line.startswith(b"#"):
             continue
         try:
-            yield _seed(decode(line)) if line.startswith(b"{") else Request(_url(line.decode("utf-8"), line.decode("utf-8")))
+            yield (
+                _seed(decode(line))
+                if line.startswith(b"{")
+                else Request(_url(line.decode("utf-8"), line.decode("utf-8")))
+            )
         except (msgspec.MsgspecError, UnicodeDecodeError, UsageError, ValueError) as error:
             rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), str(error)))
 

@@ -63,7 +63,15 @@ async def try_one(job: Job, url: str) -> Trial:
 
     with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
         settings = msgspec.structs.replace(
-            job.settings, data=folder, store=None, retries=(), processes=1, scope="page", include=(), exclude=(), limit=None
+            job.settings,
+            data=folder,
+            store=None,
+            retries=(),
+            processes=1,
+            scope="page",
+            include=(),
+            exclude=(),
+            limit=None,
         )
         once = msgspec.structs.replace(
             job, settings=settings, outputs=[], name="try", text=True, links=True, fresh=False, sitemaps=False

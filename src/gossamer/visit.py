@@ -6,9 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.page import Failure, Page
 from gossamer.request import Request
-from gossamer.verdict import Verdict
 
 
 class Claim(msgspec.Struct):

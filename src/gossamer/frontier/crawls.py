@@ -85,7 +85,9 @@ class Crawls:
     async def begin(self, name: str, spec: Spec, outputs: list[str]) -> Record:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         if not keys.NAME.match(name):
-            raise UsageError(f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first")
+            raise UsageError(
+                f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first"
+            )
         record = await self.get(name)
         if record is not None:
             differ = [f for f in Spec.__struct_fields__ if getattr(record.spec, f) != getattr(spec, f)]

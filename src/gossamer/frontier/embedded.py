@@ -15,7 +15,6 @@ import platform
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -64,7 +63,9 @@ class Embedded:
                 self._enter()
                 return self._serve()
         except OSError as error:
-            raise ConfigError(f"--data {self.folder.parent}: {error.strerror}: choose a folder that can be written") from error
+            raise ConfigError(
+                f"--data {self.folder.parent}: {error.strerror}: choose a folder that can be written"
+            ) from error
 
     def again(self) -> str:
         """The server died: start it again, at most three times; returns its URL."""
@@ -99,8 +100,8 @@ class Embedded:
 
     def _serve(self) -> str:
         run = self._running()
-        if run is not None and _answers(run["socket"], 0.5, run["pid"]):
-            return f"unix://{run['socket']}"
+        if run is not None and _answers(run[1], 0.5, run[0]):
+            return f"unix://{run[1]}"
         socket = str(Path(tempfile.mkdtemp(prefix="gossamer-")) / "s")
         if len(socket.encode()) > 100:
             socket = str(Path(tempfile.mkdtemp(prefix="gossamer-", dir="/tmp")) / "s")
@@ -115,10 +116,10 @@ class Embedded:
         process.returncode = 0  # it outlives us: no warning about an unawaited child
         return f"unix://{socket}"
 
-    def _running(self) -> dict[str, object] | None:
+    def _running(self) -> tuple[int, str] | None:
         try:
             run = json.loads((self.folder / "run.json").read_text())
-            return run if isinstance(run["pid"], int) and isinstance(run["socket"], str) else None
+            return int(run["pid"]), str(run["socket"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -126,8 +127,7 @@ class Embedded:
         run = self._running()
         if run is None:
             return
-        pid, socket = run["pid"], run["socket"]
-        assert isinstance(pid, int) and isinstance(socket, str)
+        pid, socket = run
         if _answers(socket, 0.2, pid):
             os.kill(pid, signal.SIGTERM)
             deadline = time.monotonic() + 30
@@ -145,11 +145,11 @@ def _options(folder: Path, socket: str, log: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _answers(socket: str, seconds: float, pid: object, process: subprocess.Popen[bytes] | None = None) -> bool:
+def _answers(socket: str, seconds: float, pid: int, process: subprocess.Popen[bytes] | None = None) -> bool:
     """Whether the server answers PING on the socket within `seconds` (it may be loading its data)."""
     import redis
 
-    client = redis.Redis(unix_socket_path=str(socket), socket_timeout=5)
+    client = redis.Redis(unix_socket_path=socket, socket_timeout=5)
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -163,21 +163,17 @@ def _answers(socket: str, seconds: float, pid: object, process: subprocess.Popen
             time.sleep(0.005)
 
 
-def _alive(pid: object) -> bool:
-    if not isinstance(pid, int):
-        return False
+def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    if sys.platform == "linux":  # a zombie that nobody waited for is dead
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-        except OSError:
-            return False
-    return True
+    try:  # a zombie that nobody waited for is dead
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return not Path("/proc/self").exists()
 
 
 def _last_line(log: Path) -> str:
@@ -187,14 +183,14 @@ def _last_line(log: Path) -> str:
         return "it wrote no log"
 
 
-class _locked:
+class _locked:  # noqa: N801 - reads as a word after `with`
     """A file lock held for the length of a `with`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __enter__(self) -> None:
-        self.file = open(self.path, "a+")  # noqa: SIM115 - closed in __exit__
+        self.file = open(self.path, "a+")
         fcntl.flock(self.file, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:

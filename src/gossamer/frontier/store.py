@@ -66,11 +66,11 @@ class Store:
         tag = keys.tag(bucket)
         if digest is not None:
             try:
-                return await self.guard(cast(Awaitable[Any], self.client.evalsha(digest, 1, tag, *args)))
+                return await self.guard(self.client.evalsha(digest, 1, tag, *args))
             except NoScriptError:
                 pass
         self._digests[verb] = await self.guard(self.client.script_load(self.text(verb)))
-        return await self.guard(cast(Awaitable[Any], self.client.evalsha(self._digests[verb], 1, tag, *args)))
+        return await self.guard(self.client.evalsha(self._digests[verb], 1, tag, *args))
 
     def text(self, verb: str) -> str:
         """The whole script of a verb: its shared parts, then its own file."""
@@ -143,7 +143,9 @@ async def reach(store: Store, seconds: float) -> None:
 def _response(error: ResponseError, url: str) -> StoreError | DiskFull:
     text = str(error)
     if "No space left" in text or "MISCONF" in text or errno.errorcode[errno.ENOSPC] in text:
-        return DiskFull(f"the store at {masked(url)} cannot write to its disk: free some space, then run again ({text})")
+        return DiskFull(
+            f"the store at {masked(url)} cannot write to its disk: free some space, then run again ({text})"
+        )
     if text.startswith("OOM"):
         return StoreError(f"the store at {masked(url)} is out of memory: raise its maxmemory ({text})")
     return StoreError(f"the store at {masked(url)} refused a call: {text}")

@@ -16,6 +16,7 @@ from gossamer.visit import Adds, Claim, Claimed, Settle
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
 
+
 class Policy(msgspec.Struct, frozen=True):
     """How this crawl claims and adds; all times in milliseconds."""
 
@@ -160,8 +161,18 @@ class Frontier:
 
 
 def _claim(
-    bucket: int, token: int, host: bytes, level: bytes, kind: bytes, robots: Any, pace: bytes, delay: Any, floor: Any,
-    rate: Any, vouchers: Any, entry: bytes,
+    bucket: int,
+    token: int,
+    host: bytes,
+    level: bytes,
+    kind: bytes,
+    robots: Any,
+    pace: bytes,
+    delay: Any,
+    floor: Any,
+    rate: Any,
+    vouchers: Any,
+    entry: bytes,
 ) -> Claim:
     name = host.decode()
     sort = kind.decode()

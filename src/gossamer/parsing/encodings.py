@@ -146,7 +146,7 @@ def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
     found: dict[bytes, bytes] = {}
     while True:
         name = _NAME.match(head, at)
-        assert name  # noqa: S101 - the pattern matches the empty string
+        assert name
         at = name.end()
         if at >= len(head):
             return found, -1

@@ -130,7 +130,11 @@ class Document:
         """(name, http-equiv, content) of the meta elements, the first two in lower case."""
         found = [(element, element.attrs) for element in self.tree.select("meta[content]")]
         return [
-            (str(a.get("name") or "").strip().lower(), str(a.get("http-equiv") or "").strip().lower(), attribute_of(e, "content"))
+            (
+                str(a.get("name") or "").strip().lower(),
+                str(a.get("http-equiv") or "").strip().lower(),
+                attribute_of(e, "content"),
+            )
             for e, a in found
         ]
 

@@ -130,9 +130,9 @@ def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | 
         for element in _live(tree, kind, attribute):
             yield kind, attribute_of(element, attribute), element
     for element, relations in document.relations:
-        if not _RELATIONS.isdisjoint(relations):
-            if attribute_of(element, "type").partition(";")[0].strip().lower() in _PAGES:
-                yield "link", attribute_of(element, "href"), element
+        media = attribute_of(element, "type").partition(";")[0].strip().lower()
+        if media in _PAGES and not _RELATIONS.isdisjoint(relations):
+            yield "link", attribute_of(element, "href"), element
     if document.refresh is not None:
         yield "refresh", document.refresh, None
 

@@ -59,7 +59,7 @@ class Delay(msgspec.Struct, frozen=True):
 
     def draw(self) -> float:
         """One delay."""
-        return self.low if self.low == self.high else random.uniform(self.low, self.high)  # noqa: S311 - no secret
+        return self.low if self.low == self.high else random.uniform(self.low, self.high)
 
 
 def delay(pace: Pace, fixed: Delay | None) -> float:

@@ -64,7 +64,7 @@ def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
     """
     if attempt >= len(retries):
         return None
-    return retries[attempt] * random.uniform(1.0, 1.1)  # noqa: S311 - no secret
+    return retries[attempt] * random.uniform(1.0, 1.1)
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:

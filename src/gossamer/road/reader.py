@@ -20,7 +20,14 @@ class Reader:
     """Reads the pages of one crawl. `pages`: page records are wanted; `key`: the canonical form of a URL."""
 
     def __init__(
-        self, sites: Sequence[LoadedSite], taker: Taker, key: Callable[[str], str], *, pages: bool, text: bool, links: bool
+        self,
+        sites: Sequence[LoadedSite],
+        taker: Taker,
+        key: Callable[[str], str],
+        *,
+        pages: bool,
+        text: bool,
+        links: bool,
     ) -> None:
         self.sites, self.taker, self.key = sites, taker, key
         self.pages, self.text, self.links = pages, text, links
@@ -74,5 +81,7 @@ class Reader:
             for entry in pages:
                 self.taker.request(Request(str(entry), referrer=page.url, priority=claim.request.priority), taken)
             for entry in sitemaps if depth < 3 else ():
-                self.taker.request(Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i")
+                self.taker.request(
+                    Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
+                )
         return Read([], taken, infrastructure=True, error=error)

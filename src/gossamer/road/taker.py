@@ -94,7 +94,9 @@ class Taker:
                 hit = old.get(key)
                 if hit is None:
                     resolver = resolver or urls.Resolver(base)
-                    hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                    hit = self._new(
+                        resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met
+                    )
                     if hit is None:
                         continue
                 else:
@@ -144,7 +146,9 @@ class Taker:
             taken.skip(reason)
             return reason
         host, stored = pack(request)
-        mark = urls.fingerprint(canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}", self._seed)
+        mark = urls.fingerprint(
+            canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}", self._seed
+        )
         self._put(taken.adds, host, request.priority, flags, voucher, mark, stored)
         return None
 

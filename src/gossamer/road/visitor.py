@@ -188,7 +188,11 @@ class Visitor:
             claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
         )
         return Visit(
-            claim, settle, began, counts={"bytes": result.wire}, attempts=self._attempt(claim, result, "retry", verdict.reason)
+            claim,
+            settle,
+            began,
+            counts={"bytes": result.wire},
+            attempts=self._attempt(claim, result, "retry", verdict.reason),
         )
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
@@ -208,7 +212,9 @@ class Visitor:
             if sent and visit.settle.action == "k":
                 visit.settle.action = "d"
             visit.counts["bytes"] = result.wire
-            visit.attempts = self._attempt(claim, result, "dead" if verdict.error else "skipped", verdict.error or verdict.skip)
+            visit.attempts = self._attempt(
+                claim, result, "dead" if verdict.error else "skipped", verdict.error or verdict.skip
+            )
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:

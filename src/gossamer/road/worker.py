@@ -150,12 +150,14 @@ class Worker:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
                     put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
-        except Exception as error:  # noqa: BLE001 - a surprise settles nothing: the lease runs out
+        except Exception as error:
             for claim in batch:
                 if claim.token not in done:
                     self.held.pop(claim.token, None)
             self._surprise(batch[0], error)
-            if not isinstance(error, ValueError | TypeError | LookupError | AttributeError | ArithmeticError | RuntimeError):
+            if not isinstance(
+                error, ValueError | TypeError | LookupError | AttributeError | ArithmeticError | RuntimeError
+            ):
                 raise
         finally:
             if batch[0].kind == "robots":
