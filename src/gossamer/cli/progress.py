@@ -97,5 +97,13 @@ def drawn(live: Live) -> Any:
     ]  # fmt: skip
     if s.errors:
         parts.append(Text(f"errors: {named(s.errors)}", style="red"))
-    parts += [Text(clean("  ".join(host)), style="dim") for host in live.hosts[:HOSTS]]
+    parts += [Text(clean(_host(host)), style="dim") for host in live.hosts[:HOSTS]]
     return Group(*parts)
+
+
+def _host(line: tuple[str, ...]) -> str:
+    """A `census.HostLine`, as text, for people."""
+    host, state, waiting, in_flight, delay, after = line
+    every = f", every {float(delay):.2g} s" if delay not in ("None", "0.0") else ""
+    soon = f", next in {float(after):.1f} s" if float(after) else ""
+    return f"{host}: {state}, {waiting} waiting, {in_flight} in flight{every}{soon}"

@@ -49,7 +49,7 @@ class Runner:
         except asyncio.CancelledError:
             self._gone()
         self._aside(summary.crawl)
-        if self.signals:
+        if self.signals or summary.state == "stopped":
             remark(f"stopped; nothing is lost. Go on with: {self.again}")
         return summary, bool(self.signals)
 

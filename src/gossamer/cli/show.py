@@ -39,7 +39,7 @@ def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: 
     grid = Table(box=None, pad_edge=False, show_header=bool(heads), header_style="bold")
     lines = [[clean(cell) for cell in row] for row in rows]
     for head in heads or [""] * (len(lines[0]) if lines else 0):
-        grid.add_column(head, justify="right" if head in right else "left", overflow="fold")
+        grid.add_column(head, justify="right" if head in right else "left", no_wrap=True)
     for line in lines:
         grid.add_row(*[Text(cell) for cell in line])
     out = console()
@@ -49,13 +49,13 @@ def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: 
 
 
 def console(stderr: bool = False) -> Any:
-    """A rich console; on a pipe as wide as its lines need."""
+    """A rich console; for tables on stdout as wide as their lines need."""
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    return Console(
-        file=file, highlight=False, markup=False, emoji=False, width=None if file.isatty() else 2000, soft_wrap=False
-    )
+    width = None if stderr else 2000  # a terminal wraps long lines of tables better than a table does
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
 
 def dumb() -> bool:
