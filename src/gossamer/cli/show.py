@@ -25,9 +25,7 @@ def put_json(value: Any) -> None:
     """One line of JSON on stdout."""
     import msgspec
 
-    sys.stdout.write(
-        msgspec.json.encode(value, order="deterministic" if isinstance(value, set) else None).decode() + "\n"
-    )
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
     sys.stdout.flush()
 
 
@@ -53,7 +51,7 @@ def console(stderr: bool = False) -> Any:
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    width = None if stderr else 2000  # a terminal wraps long lines of tables better than a table does
+    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than a table does
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
