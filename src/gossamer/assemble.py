@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -71,6 +72,8 @@ class Setup(msgspec.Struct, kw_only=True):
     crawl: str
     spec: Spec
     store: str
+    owner: str = ""
+    """This crawl and no other: its name and when it began."""
     seeds: list[str]
     """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
     allowed: list[str]
@@ -138,6 +141,7 @@ class Bench:
         self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = ()
     ) -> None:
         self.setup, self.store, self.name = setup, store, name
+        self.surprises = 0
         settings = setup.job.settings
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings))
@@ -202,8 +206,12 @@ class Bench:
 
     def _surprise(self, claim: Claim, error: Exception) -> None:
         """A bug met on a page: kept with its URL; the claim is left to run out."""
-        with open(self.folder / "surprises.log", "a") as log:
+        self.surprises += 1
+        path = self.folder / "surprises.log"
+        with open(path, "a") as log:
             print(claim.request.url, *traceback.format_exception(error), sep="\n", file=log)
+        if self.surprises == 1:
+            print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
 
     async def run(self) -> str:
         """Work until the worker ends; its outcome. Outputs are left as they are: `Committer.finish` ends them."""
@@ -234,10 +242,10 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
     if sites:
         kinds = {kind: columns.item_columns(item) for site in sites for kind, item in site.items.items()}
     opened = [
-        open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.crawl) for o in job.outputs
+        open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.owner) for o in job.outputs
     ]
     if job.pages is not None:
-        opened.append(open_output(job.pages, pages, owner=setup.crawl))
+        opened.append(open_output(job.pages, pages, owner=setup.owner))
     files: list[FileOutput] = [o for o in opened if isinstance(o, Files)]
     return files, [o for o in opened if not isinstance(o, Files)]
 

@@ -141,6 +141,7 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
     elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
         return known, await Census(store).summary(setup.crawl)
     record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs])
+    setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = max(0.0, job.settings.time_limit - record.spent)
     return record, None

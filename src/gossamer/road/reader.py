@@ -13,6 +13,7 @@ from gossamer.road.records import failed_record, page_record, page_row
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.visitor import Read
 from gossamer.sites.loading import LoadedSite
+from gossamer.traps import growing
 from gossamer.visit import Claim, Row
 
 
@@ -44,9 +45,13 @@ class Reader:
         taken = Taken()
         found, shut = hrefs(document)
         if error is None and page.status != 304:
-            taken = self.taker.take(page.url, document.base.url, found, claim)
+            grown = growing(document.base.url, found)
+            wanted = [href for href in found if href not in grown] if grown else found
+            taken = self.taker.take(page.url, document.base.url, wanted, claim)
             if shut:
                 taken.skip("nofollow", shut)
+            if grown:
+                taken.skip("trap", len(grown))
         rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
         return Read(rows, taken)
 
