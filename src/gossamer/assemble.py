@@ -17,6 +17,7 @@ from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver
+from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.keys import bucket_of
@@ -237,13 +238,12 @@ def scope(spec: Spec, settings: Settings, seeds: list[str]) -> Scope:
 def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[TableSink]]:
     """The sinks of a job: files and tables."""
     job = setup.job
-    kinds: dict[str, Any] = {}
     pages = {"page": columns.page_columns(text=job.text, links=job.links)}
-    if sites:
-        kinds = {kind: columns.item_columns(item) for site in sites for kind, item in site.items.items()}
-    opened = [
-        open_output(o.spec, kinds if sites else pages, overwrite=o.overwrite, owner=setup.owner) for o in job.outputs
-    ]
+    declared = [item for site in sites for items in site.items.values() for item in items]
+    if any(item.__name__.lower() == "page" for item in declared):
+        raise ConfigError("an item class may not be called Page: that kind is the page records'")
+    kinds = dict(columns.item_columns(declared)) if sites else pages
+    opened = [open_output(o.spec, kinds, overwrite=o.overwrite, owner=setup.owner) for o in job.outputs]
     if job.pages is not None:
         opened.append(open_output(job.pages, pages, owner=setup.owner))
     files: list[FileOutput] = [o for o in opened if isinstance(o, Files)]

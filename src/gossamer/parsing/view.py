@@ -1,0 +1,159 @@
+"""What a site function sees of a page: selectors, JSON, prices, and the words to ask for more pages. No I/O."""
+
+from __future__ import annotations
+
+import json as _json
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from re import Pattern
+from typing import Any
+
+from gossamer.page import Page
+from gossamer.parsing.encodings import decode
+from gossamer.parsing.html import Document, parse
+from gossamer.parsing.selectors import Selection, Selector
+from gossamer.request import Request
+
+CARRY = 4096
+"""Most bytes of what a request carries, as JSON."""
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
+
+
+class View:
+    """A page as a site function sees it. `document` is the page's tree when it was parsed already."""
+
+    def __init__(self, page: Page, document: Document | None = None, request: Request | None = None) -> None:
+        self.page = page
+        self.request_ = request or Request(page.url)
+        self._document = document
+        self._text: str | None = None
+
+    @property
+    def document(self) -> Document:
+        """The parsed page; what is no HTML is an empty one."""
+        if self._document is None:
+            self._document = parse(self.page.body, self.page.content_type, self.page.url)
+        return self._document
+
+    @property
+    def url(self) -> str:
+        """The page's URL."""
+        return self.page.url
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.page.status
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The response headers, names in lower case, the last of equal ones."""
+        return dict(self.page.headers)
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the page, content-coding undone."""
+        return self.page.body
+
+    @property
+    def text(self) -> str:
+        """The body as text, decoded as browsers do."""
+        if self._text is None:
+            self._text = decode(self.page.body, self.page.content_type)
+        return self._text
+
+    @property
+    def title(self) -> str | None:
+        """The title, blanks folded."""
+        return self.document.title
+
+    @property
+    def language(self) -> str | None:
+        """The declared language."""
+        return self.document.language
+
+    @property
+    def depth(self) -> int:
+        """Links away from a seed."""
+        return self.request_.depth
+
+    @property
+    def carry(self) -> Any:
+        """What the request carried (`follow(..., carry=...)`)."""
+        return self.request_.carry
+
+    def css(self, query: str) -> Selection:
+        """What a CSS selector finds; `::text` gives texts, `::attr(name)` attribute values."""
+        return Selector(self.document.tree).css(query)
+
+    def xpath(self, query: str) -> Selection:
+        """What an XPath 1.0 expression gives."""
+        return Selector(self.document.tree).xpath(query)
+
+    def re(self, pattern: str | Pattern[str]) -> list[str]:
+        """What a regular expression finds in the text of the body (embedded data in scripts, too)."""
+        return Selector(self.text).re(pattern)
+
+    def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
+        """The first of `re`."""
+        return Selector(self.text).re_first(pattern, default)
+
+    def json(self, path: str | None = None, text: str | None = None) -> Any:
+        """The body (or `text`) as JSON, or what lies at a path such as `data.items[0].name` or `items[*].id`.
+
+        What is not there is None; `[*]` gives a list. Raises ValueError when it is no JSON.
+        """
+        found = _json.loads(self.text if text is None else text)
+        return found if path is None else _walk(found, _STEP.findall(path))
+
+    def price(self, query: str) -> Decimal | None:
+        """The amount of the first price in what a CSS selector finds, None when there is none."""
+        from gossamer.parsing.prices import price
+
+        for one in self.css(query):
+            found = price(one.text)
+            if found is not None and found.amount is not None:
+                return found.amount
+        return None
+
+    def request(self, url: str, **needs: Any) -> Request:
+        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
+        resolved = self.document.base.resolve(url)
+        if resolved is None:
+            raise ValueError(f"{url!r} is no http(s) URL")
+        if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
+            raise ValueError(f"carry is larger than {CARRY} bytes")
+        needs.setdefault("priority", self.request_.priority)
+        return Request(resolved, depth=self.depth + 1, referrer=self.url, **needs)
+
+    def follow(self, what: str | Selection | Iterable[str], **needs: Any) -> Iterator[Request]:
+        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or the URLs given.
+
+        What is no http(s) URL is left out. `needs` as in `request`.
+        """
+        found: Iterable[Any] = self.css(what) if isinstance(what, str) else what
+        for one in found:
+            href = _href(one) if isinstance(one, Selector) else one
+            if href and self.document.base.resolve(href) is not None:
+                yield self.request(href, **needs)
+
+
+def _href(one: Selector) -> str | None:
+    if isinstance(one.node, str):
+        return one.node
+    attributes = one.attrib
+    return attributes.get("href") or attributes.get("src")
+
+
+def _walk(value: Any, steps: list[tuple[str, str]]) -> Any:
+    for at, (name, index) in enumerate(steps):
+        if index == "*":
+            return [_walk(one, steps[at + 1 :]) for one in value] if isinstance(value, list) else None
+        if index:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            return None
+    return value

@@ -1,0 +1,148 @@
+"""Site files: found in a folder by themselves, imported by path under a private name, checked against one another."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.item import Item
+from gossamer.request import Request
+from gossamer.site import Site
+
+
+class LoadedSite:
+    """A site with what its file is: path, version (a hash of the file) and the items that it declares."""
+
+    def __init__(
+        self, site: Site, path: Path, version: str, items: Mapping[str, list[type[Item]]], default: bool
+    ) -> None:
+        self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
+        self.name, self.lane = site.name, site.lane
+
+    def requests(self) -> list[Request]:
+        """The seeds."""
+        return [Request(seed) for seed in self.site.seeds]
+
+
+def load_all(targets: Iterable[str], args: Mapping[str, str] | None = None) -> list[LoadedSite]:
+    """The sites of those targets that are site files or folders of them; other targets are left out."""
+    sites: list[LoadedSite] = []
+    for target in targets:
+        path = Path(target)
+        if "://" not in target and (path.is_dir() or (path.suffix == ".py" and path.is_file())):
+            sites += load(path)
+    names: dict[str, LoadedSite] = {}
+    for site in sites:
+        if other := names.get(site.name):
+            raise ConfigError(f"{site.path}: the name {site.name!r} is taken by {other.path}: give it another")
+        names[site.name] = site
+    _overlap(sites)
+    _arguments(sites, args or {})
+    return sites
+
+
+def load(path: Path | str) -> list[LoadedSite]:
+    """The sites of one file, or of a folder (every `*.py` with a module-level Site; `_*.py` are left out)."""
+    path = Path(path)
+    if not path.is_dir():
+        found = _file(path)
+        if not found:
+            raise ConfigError(
+                f"{path}: it has no module-level Site: write `site = Site('name', hosts=[...], seeds=[...])`"
+            )
+        return found
+    files = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
+    sites = [site for file in files for site in _file(file)]
+    if not sites:
+        raise ConfigError(f"{path}: no site file in it: a site file is a *.py with a module-level Site")
+    return sites
+
+
+def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
+    """The site of a URL: by host and path, else the one called `default`, else None."""
+    for site in sites:
+        if not site.default and site.site.takes(url):
+            return site
+    return next((site for site in sites if site.default), None)
+
+
+def _file(path: Path) -> list[LoadedSite]:
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    version = hashlib.blake2b(source, digest_size=6).hexdigest()
+    module = _import(path, version)
+    sites = {id(value): (name, value) for name, value in vars(module).items() if isinstance(value, Site)}
+    items: dict[str, list[type[Item]]] = {}
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Item) and value is not Item:
+            items.setdefault(value.__name__.lower(), []).append(value)
+    return [LoadedSite(site, path, version, items, name == "default") for name, site in sites.values()]
+
+
+def _import(path: Path, version: str) -> Any:
+    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs."""
+    name = f"gossamer_site_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}_{version}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except GossamerError as error:
+        del sys.modules[name]
+        raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        what = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
+        raise ConfigError(
+            f"{path}:{_line(path, error)}: {what}; mend the line and run the same command again"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _line(path: Path, error: BaseException) -> int:
+    """The line of the site's own file in which an error arose."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return error.lineno
+    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    return (own[-1] if own else None) or 1
+
+
+def _overlap(sites: Sequence[LoadedSite]) -> None:
+    for at, one in enumerate(sites):
+        for other in sites[at + 1 :]:
+            shared = [host for host in one.site.hosts if host in other.site.hosts]
+            if shared and not (one.site.paths and other.site.paths):
+                raise ConfigError(
+                    f"{other.path}: the host {shared[0]} is {one.name}'s ({one.path}) already: tell them apart with paths=[...]"
+                )
+
+
+def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
+    known = {name for site in sites for name in site.site.args}
+    for name, value in args.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are: {', '.join(sorted(known)) or 'none'}"
+            raise UsageError(f"-a {name}: no site takes it{hint}")
+        for site in sites:
+            if name in site.site.args:
+                site.site.args[name] = value

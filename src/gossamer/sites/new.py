@@ -1,0 +1,73 @@
+"""A first site file from one page: hosts, seeds, an item with what the page shows of itself, the page saved, its items expected."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.errors import ConfigError, UsageError
+from gossamer.page import Page
+from gossamer.parsing.view import View
+from gossamer.sites.check import folder, items_of
+from gossamer.sites.loading import load
+
+TEMPLATE = '''"""{host}, as `gossamer new` found it: try it with `gossamer check {name}.py`, run it with `gossamer crawl {name}.py`."""
+
+from gossamer import Item, Site
+
+site = Site("{name}", hosts=["{host}"], seeds=["{url}"])
+
+
+class Found(Item, key="url"):
+    url: str
+{fields}
+
+@site.page()
+def page(page):
+    yield Found(url=page.url, {values})
+    yield from page.follow("a")
+'''
+GUESSES = (
+    ("title", "str | None", "h1::text"), ("title", "str | None", "title::text"),
+    ("description", "str | None", "meta[name=description]::attr(content)"), ("price", "str | None", "[itemprop=price]::attr(content)"),
+    ("price", "str | None", ".price::text"), ("image", "str | None", "meta[property='og:image']::attr(content)"),
+)  # fmt: skip
+
+
+def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
+    """Write `name.py`, the saved page and its expected items; nothing is overwritten. Returns what was written."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
+        raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")
+    site = Path(where) / f"{name}.py"
+    pages, expected = folder(site) / "pages", folder(site) / "expected"
+    files = [site, pages / "first.html", pages / "first.json", expected / "first.json"]
+    for file in files:
+        if file.exists():
+            raise ConfigError(f"{file} is there already: remove it, or choose another name")
+    for parent in (pages, expected):
+        parent.mkdir(parents=True, exist_ok=True)
+    site.write_text(skeleton(name, url, page))
+    files[1].write_bytes(page.body)
+    meta = {"url": page.url, "status": page.status, "content_type": page.content_type or "text/html"}
+    files[2].write_bytes(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
+    (loaded,) = load(site)
+    items, problem = items_of(loaded, page)
+    if problem:
+        raise ConfigError(f"{site}: {problem}")
+    files[3].write_bytes(msgspec.json.format(msgspec.json.encode(items), indent=2) + b"\n")
+    return files
+
+
+def skeleton(name: str, url: str, page: Page) -> str:
+    """The text of a site file, with those fields that the page has."""
+    view, found = View(page), {}
+    for field, kind, query in GUESSES:
+        if field not in found and (view.css(query).get("") or "").strip():
+            found[field] = (kind, query)
+    found = found or {"title": ("str | None", "title::text")}
+    fields = "".join(f"    {field}: {kind}\n" for field, (kind, _) in found.items())
+    values = ", ".join(f'{field}=page.css("{query}").get()' for field, (_, query) in found.items())
+    return TEMPLATE.format(name=name, host=urls.host(page.url), url=url, fields=fields, values=values)

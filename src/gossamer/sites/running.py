@@ -1,0 +1,86 @@
+"""Apply a site's page function to a page: pure, bounded, its errors values."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.item import Item
+from gossamer.parsing.view import View
+from gossamer.request import Request
+from gossamer.sites.loading import LoadedSite
+
+MOST = 100_000
+"""Things that one page may yield."""
+
+
+class Parsed(msgspec.Struct):
+    """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is dropped."""
+
+    items: list[Item | dict[str, Any]] = []
+    requests: list[Request] = []
+    error: str | None = None
+    detail: str = ""
+    function: str = ""
+    """The function's name; empty when the site has none for the page."""
+
+
+def run(loaded: LoadedSite, view: View) -> Parsed:
+    """Run the page function that reads a page. Never raises."""
+    site = loaded.site
+    use = view.request_.use
+    function = site.function(view.url, use)
+    try:
+        missing = [query for query in site.must_have if not view.css(query)]
+    except ValueError as error:
+        return Parsed(error="parse", detail=f"must_have of site {site.name}: {error}")
+    if missing:
+        return Parsed(error="parse", detail=f"the page has no {missing[0]!r}, which site {site.name} must have")
+    if function is None:
+        if use is not None:
+            return Parsed(error="parse", detail=f"site {site.name} has no page function {use!r}")
+        return Parsed()
+    parsed = Parsed(function=function.name)
+    try:
+        yielded = function.call(view)
+        _sort(yielded if yielded is not None else (), view, parsed)
+    except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
+        return Parsed(error="parse", detail=_detail(loaded.path, error), function=function.name)
+    return parsed
+
+
+def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View) -> tuple[list[Request], str | None]:
+    """What a `follow=` function gives: requests, and the word parse when it failed."""
+    parsed = Parsed()
+    try:
+        _sort(follow(view), view, parsed)
+    except Exception:  # noqa: BLE001 - as in run
+        return [], "parse"
+    return parsed.requests, None
+
+
+def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
+    if isinstance(yielded, Item | dict | Request | str):
+        yielded = (yielded,)
+    for number, one in enumerate(yielded):
+        if number >= MOST:
+            raise ValueError(f"it yields more than {MOST} things")
+        if isinstance(one, Item | dict):
+            parsed.items.append(one)
+        elif isinstance(one, Request):
+            parsed.requests.append(one)
+        elif isinstance(one, str):
+            parsed.requests.append(view.request(one))
+        else:
+            raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
+
+
+def _detail(path: Path, error: Exception) -> str:
+    """File and line of the site's own frame, and what went wrong there."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}" if frames else path.name
+    return f"{where}: {type(error).__name__}: {error}"
