@@ -7,16 +7,19 @@ are counted as they come and decoded here under a limit. Redirects, cookies, pro
 
 from __future__ import annotations
 
-import socket
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pycurl
 
 from gossamer.collectors.decoding import BadCoding, TooLarge, decode
-from gossamer.egress.resolver import Refused, Resolver
-from gossamer.page import Failure, Headers, Page
+from gossamer.collectors.failures import why
+from gossamer.collectors.multi import Multi
+from gossamer.collectors.transfer import Bounds, Transfer
+from gossamer.page import Failure, Page
 from gossamer.request import Request, split
 
 ACCEPT = (
@@ -24,97 +27,38 @@ ACCEPT = (
     "application/ld+json", "application/javascript", "application/x-javascript", "application/gzip", "application/x-gzip",
 )  # fmt: skip
 """Beginnings of content types that are read; a page without one is read, too."""
-MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
-DRAINED = 64 << 10
-"""Bytes of the body of a redirect that are read for the sake of the connection."""
-_VERSIONS = {1: "1.0", 2: "1.1", 3: "2", 30: "3"}
-_REASONS = {
-    pycurl.E_COULDNT_RESOLVE_HOST: "dns", pycurl.E_COULDNT_CONNECT: "connect", pycurl.E_OPERATION_TIMEDOUT: "timeout",
-    pycurl.E_SSL_CONNECT_ERROR: "tls", pycurl.E_PEER_FAILED_VERIFICATION: "tls", pycurl.E_SSL_CACERT_BADFILE: "tls",
-    pycurl.E_SSL_CIPHER: "tls", pycurl.E_SSL_CERTPROBLEM: "tls", pycurl.E_URL_MALFORMAT: "filter",
-}  # fmt: skip
+MOST_ADDRESSES = 3
+"""Addresses of a host that are tried in one visit."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_VALUE = re.compile(r"[\r\n\0]")
+_CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
-class Transfer:
-    """One reusable curl handle and what its callbacks gather."""
+class Answer(Protocol):
+    """Checked addresses in the order to try; none: refused, and why (`egress.resolver`)."""
 
-    __slots__ = (
-        "accept", "chunks", "closed", "curl", "headers", "lines", "pin", "pool", "problem", "sent", "size", "status", "wire", "wired",
-    )  # fmt: skip
+    @property
+    def addresses(self) -> tuple[str, ...]: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def final(self) -> bool: ...
 
-    def __init__(self, accept: Callable[[str], bool] | None, wire: int) -> None:
-        self.curl = pycurl.Curl()
-        self.accept, self.wire = accept, wire
-        self.pin = ""
-        self.wired = False
-        self.begin()
-        curl = self.curl
-        curl.setopt(pycurl.WRITEFUNCTION, self.body)
-        curl.setopt(pycurl.HEADERFUNCTION, self.header)
-        curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open)
-        curl.setopt(pycurl.PREREQFUNCTION, self.before)
 
-    def begin(self) -> None:
-        """Forget the transfer before."""
-        self.chunks: list[bytes] = []
-        self.lines: list[bytes] = []
-        self.size = self.headers = self.sent = self.status = 0
-        self.problem = ""
+class Resolver(Protocol):
+    """The egress guard: `known` answers at once or not at all, `resolve` asks."""
 
-    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
-        """The second lock: only the pinned address is dialled."""
-        family, kind, protocol, place = address
-        if place[0] != self.pin:
-            self.problem = "private"
-            return pycurl.SOCKET_BAD
-        return socket.socket(family, kind, protocol)
-
-    def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """Called when the request is about to go out, also on a kept connection and when curl sends it again."""
-        self.sent += 1
-        if there != self.pin or self.sent > 2:
-            self.problem = "private" if there != self.pin else "reset"
-            return pycurl.PREREQFUNC_ABORT
-        return pycurl.PREREQFUNC_OK
-
-    def header(self, line: bytes) -> int | None:
-        """A header line; 64 KiB and 100 lines at most. Interim answers (1xx) are forgotten when the next one begins."""
-        if line[:5] == b"HTTP/":
-            self.lines = []
-            code = line[9:12] if line[5:6] == b"1" else line.split(b" ")[1][:3] if b" " in line else b""
-            self.status = int(code) if code.isdigit() else 0
-            return None
-        self.headers += len(line)
-        self.lines.append(line)
-        if self.headers > MOST_HEADER_BYTES or len(self.lines) > MOST_HEADER_LINES + 1:
-            self.problem = "headers"
-            return 0
-        return None
-
-    def body(self, data: bytes) -> int | None:
-        """A piece of the body: the first one meets the content-type gate, all are counted."""
-        if not self.size and self.accept is not None and not self.accept(self.content_type()):
-            self.problem = "content-type"
-            return 0
-        self.size += len(data)
-        self.chunks.append(data)
-        if self.size > self.wire or len(self.chunks) > MOST_CHUNKS:
-            self.problem = "too-large"
-            return 0
-        return None
-
-    def content_type(self) -> str:
-        """The content type of the answer, in lower case, '' when there is none or the answer is no page."""
-        if self.status >= 300:
-            return ""
-        for line in self.lines:
-            if line[:13].lower() == b"content-type:":
-                return line[13:].strip().lower().decode("latin-1")
-        return ""
+    def known(self, authority: str) -> Answer | None: ...
+    async def resolve(self, authority: str) -> Answer: ...
 
 
 class HttpCollector:
-    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused."""
+    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused.
+
+    `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
+    """
 
     name = "http"
 
@@ -122,137 +66,153 @@ class HttpCollector:
         self, resolver: Resolver, *, user_agent: str, connect: float = 10.0, first_byte: float = 20.0, total: float = 30.0,
         wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
         connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None, epoll: bool = True,
     ) -> None:  # fmt: skip
-        self._resolver, self._decoded, self._wire, self._truncate = resolver, decoded, wire, truncate
-        self._accept = None if accept is None else _gate(accept)
+        self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
+        self._bounds = Bounds(wire, None if accept is None else _gate(accept), truncate)
         plain = {
             "User-Agent": user_agent, "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8", "Expect": "",
         }  # fmt: skip
         self._headers = plain | dict(headers or {})
-        self._lines = [f"{name}: {value}" for name, value in self._headers.items()]
+        self._lines = [line(name, value) for name, value in self._headers.items()]
         self._options: list[tuple[int, object]] = [
             (pycurl.NOSIGNAL, 1), (pycurl.FOLLOWLOCATION, 0), (pycurl.PROXY, ""), (pycurl.NETRC, 0), (pycurl.PATH_AS_IS, 1),
-            (pycurl.HTTP_CONTENT_DECODING, 0), (pycurl.CONNECTTIMEOUT_MS, round(connect * 1000)),
-            (pycurl.TIMEOUT_MS, round(total * 1000)), (pycurl.LOW_SPEED_LIMIT, 1024),
+            (pycurl.HTTP_CONTENT_DECODING, 0), (pycurl.CONNECTTIMEOUT_MS, _milli(connect)),
+            (pycurl.TIMEOUT_MS, _milli(total)), (pycurl.LOW_SPEED_LIMIT, 1024),
             (pycurl.LOW_SPEED_TIME, max(1, round(first_byte))), (pycurl.HTTPHEADER, self._lines),
             (pycurl.SSL_VERIFYPEER, int(verify)), (pycurl.SSL_VERIFYHOST, 2 * int(verify)),
-            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.TCP_NODELAY, 1),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.TCP_NODELAY, 1), (pycurl.BUFFERSIZE, 64 << 10),
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
         ]  # fmt: skip
         if verify and (bundle := ca_file or ca_bundle()):
             self._options.append((pycurl.CAINFO, bundle))
-        self._multi = pycurl.AsyncCurlMulti()
-        self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
+        self._multi = Multi(connections, epoll=epoll)
         self._free: list[Transfer] = []
+        self._better: dict[str, str] = {}
 
     async def collect(self, request: Request, headers: Mapping[str, str]) -> Page | Failure:
-        """Fetch one URL, no redirect followed."""
+        """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried."""
         began, now = time.perf_counter(), time.time()
         authority = split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
-        if isinstance(found, Refused):
-            return Failure(
-                found.reason, found.detail, now, time.perf_counter() - began, final=found.final, sent=False
-            )
+        if not found.addresses:
+            return _refused(found.reason, found.detail, found.final, now, time.perf_counter() - began)
         transfer = self._free.pop() if self._free else self._transfer()
-        if (problem := self._set_up(transfer, request, headers, found.addresses[0])) is not None:
-            return Failure("filter", problem, now, 0.0, final=True, sent=False)
         try:
-            await self._multi.add_handle(transfer.curl)
-        except pycurl.error as error:
-            return self._failed(transfer, error, now, time.perf_counter() - began)
-        except BaseException:
-            transfer.wired = False  # cancelled: the handle is still being let go, so it is not used again
-            raise
-        return self._page(transfer, request, now, time.perf_counter() - began)
+            problem = self._set_up(transfer, request, headers)
+            if problem is not None:
+                return _refused("filter", problem, True, now, 0.0)
+            if len(found.addresses) == 1:
+                transfer.dial(found.addresses[0])
+                error = await self._multi.perform(transfer.curl)
+            else:
+                error = await self._by_turns(transfer, authority, found.addresses)
+            return self._outcome(transfer, request, error, now, time.perf_counter() - began)
+        finally:
+            self._give_back(transfer)
 
     async def close(self) -> None:
         """End all transfers and connections."""
-        await self._multi.aclose()
+        self._multi.close()
         for transfer in self._free:
             transfer.curl.close()
         self._free.clear()
 
+    async def _by_turns(self, transfer: Transfer, authority: str, addresses: tuple[str, ...]) -> tuple[int, str] | None:
+        """Dial one address after the other until one connects; nothing was sent to those before. The one is remembered."""
+        better = self._better.get(authority)
+        if better in addresses:
+            addresses = (better, *(one for one in addresses if one != better))
+        addresses = addresses[:MOST_ADDRESSES]
+        curl, ends, error = transfer.curl, time.perf_counter() + self._total, None
+        transfer.changed = True
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, _milli(self._connect / len(addresses)))
+        for place, address in enumerate(addresses):
+            transfer.begin()
+            transfer.dial(address)
+            curl.setopt(pycurl.TIMEOUT_MS, _milli(ends - time.perf_counter()))
+            error = await self._multi.perform(curl)
+            if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem:
+                if place and transfer.sent:
+                    if len(self._better) >= 10_000:
+                        self._better.clear()
+                    self._better[authority] = address
+                break
+        return error
+
     def _transfer(self) -> Transfer:
-        transfer = Transfer(self._accept, self._wire)
+        transfer = Transfer(self._bounds)
         for option, value in self._options:
             transfer.curl.setopt(option, value)
         return transfer
 
-    def _set_up(self, transfer: Transfer, request: Request, headers: Mapping[str, str], address: str) -> str | None:
+    def _set_up(self, transfer: Transfer, request: Request, headers: Mapping[str, str]) -> str | None:
         """Everything that differs between transfers; returns what is wrong with the request."""
         curl = transfer.curl
         transfer.begin()
-        curl.setopt(pycurl.URL, request.url)
-        if address != transfer.pin:
-            transfer.pin = address
-            curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+        try:
+            curl.setopt(pycurl.URL, request.url)
+        except (ValueError, pycurl.error):
+            return "the URL is malformed"
         if headers:
             for name, value in headers.items():
-                if any(c in "\r\n\0" for c in name + value) or not name or ":" in name:
-                    self._free.append(transfer)
+                if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value):
                     return f"the header {name[:40]!r} is malformed"
+            transfer.headed = True
             given = {name.lower() for name in headers}
-            lines = [f"{k}: {v}" for k, v in self._headers.items() if k.lower() not in given]
-            curl.setopt(pycurl.HTTPHEADER, lines + [f"{k}: {v}" if v else f"{k};" for k, v in headers.items()])
-        if request.method != "GET":
-            curl.setopt(pycurl.CUSTOMREQUEST, request.method)
-            if request.method == "HEAD":
-                curl.setopt(pycurl.NOBODY, 1)
-            elif request.body is not None:
-                curl.setopt(pycurl.POSTFIELDS, request.body.encode())
-                curl.setopt(pycurl.CUSTOMREQUEST, request.method)
-        transfer.wired = bool(headers) or request.method != "GET"
+            lines = [line(name, value) for name, value in self._headers.items() if name.lower() not in given]
+            curl.setopt(pycurl.HTTPHEADER, lines + [line(name, value) for name, value in headers.items()])
+        if request.method != "GET" or request.body is not None:
+            if not _TOKEN.fullmatch(request.method):
+                return f"the method {request.method[:40]!r} is malformed"
+            transfer.meant_for(request.method, request.body)
         return None
 
     def _give_back(self, transfer: Transfer) -> None:
-        """Keep a handle for the next transfer; one with options of its own is thrown away (connections are the multi's)."""
-        if transfer.wired:
+        """Keep a handle for the next transfer; one with a method of its own is thrown away (connections are the multi's)."""
+        if transfer.changed or self._multi.closed:
             transfer.curl.close()
-        else:
-            self._free.append(transfer)
+            return
+        if transfer.headed:
+            transfer.headed = False
+            transfer.curl.setopt(pycurl.HTTPHEADER, self._lines)
+        self._free.append(transfer)
+
+    def _outcome(
+        self, transfer: Transfer, request: Request, error: tuple[int, str] | None, now: float, elapsed: float
+    ) -> Page | Failure:
+        status, sent, size = transfer.status(), transfer.sent, transfer.size
+        if error is None and transfer.overlong():
+            transfer.problem = "headers"
+        if (transfer.problem or error is not None) and not transfer.cut():
+            code, text = error or (0, "")
+            kind = transfer.content_type() if transfer.problem == "content-type" else ""
+            reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
+            return Failure(reason, detail, now, elapsed, size, final, status=status or None, sent=sent > 0)
+        return self._page(transfer, request, now, elapsed)
 
     def _page(self, transfer: Transfer, request: Request, now: float, elapsed: float) -> Page | Failure:
-        curl = transfer.curl
-        headers = _headers(transfer.lines)
-        coding = ""
-        for name, value in headers:
-            if name == "content-encoding":
-                coding = f"{coding},{value}" if coding else value
+        status, size, headers = transfer.status(), transfer.size, transfer.head()
         body = transfer.chunks[0] if len(transfer.chunks) == 1 else b"".join(transfer.chunks)
-        size, sent = transfer.size, transfer.sent
-        status, version = transfer.status, curl.getinfo(pycurl.INFO_HTTP_VERSION)
-        self._give_back(transfer)
-        try:
-            body = decode(body, coding, self._decoded, cut=self._truncate) if coding else body
-        except TooLarge:
-            return Failure("too-large", f"decoded it is larger than {self._decoded} bytes", now, elapsed, size, True, status=status)
-        except BadCoding as error:
-            return Failure("content-type", f"content-coding {error} is none we know", now, elapsed, size, True, status=status)
+        if size > transfer.most:
+            body = body[: transfer.most]
+        coding = ",".join([value for name, value in headers if name == "content-encoding"])
+        if coding and body:
+            try:
+                body = decode(body, coding, self._decoded, cut=self._bounds.truncate or status >= 300)
+            except TooLarge:
+                detail = f"decoded it is larger than {self._decoded} bytes"
+                return Failure("too-large", detail, now, elapsed, size, True, status=status)
+            except BadCoding as bad:
+                if status < 300:
+                    detail = f"it is packed more than once ({bad})"
+                    return Failure("content-type", detail, now, elapsed, size, True, status=status)
+                body = b""
         return Page(
-            request.url, status, headers, body, now, elapsed, size, version=_VERSIONS.get(version, "1.1"),
-            address=transfer.pin, requests=max(1, sent),
+            request.url, status, headers, body, now, elapsed, size, version=transfer.version(), address=transfer.pin,
+            requests=transfer.sent,
         )  # fmt: skip
-
-    def _failed(self, transfer: Transfer, error: pycurl.error, now: float, elapsed: float) -> Page | Failure:
-        """Map a curl error; what our own callbacks ended says why."""
-        code, text = error.args[0], str(error.args[1])
-        problem, sent = transfer.problem, transfer.sent
-        status = transfer.status or None
-        size = transfer.size
-        if problem == "too-large" and (self._truncate or (status is not None and 300 <= status < 400)):
-            return self._page(transfer, Request(transfer.curl.getinfo(pycurl.EFFECTIVE_URL)), now, elapsed)
-        self._give_back(transfer)
-        reason, detail, final = {
-            "too-large": ("too-large", f"the body is larger than {self._wire} bytes", True),
-            "headers": ("too-large", "the headers are larger than 64 KiB or 100 lines", True),
-            "content-type": ("content-type", f"its content type is {transfer.content_type() or 'none'}", True),
-            "private": ("private", "the connection led to another address than the checked one", True),
-            "reset": ("reset", "the server closed the connection twice", False),
-        }.get(problem, (_REASONS.get(code, "reset"), _plain(text), code == pycurl.E_PEER_FAILED_VERIFICATION))  # fmt: skip
-        return Failure(reason, detail, now, elapsed, size, final, status=status, sent=sent > 0)
 
 
 def ca_bundle() -> str | None:
@@ -260,7 +220,12 @@ def ca_bundle() -> str | None:
     import ssl
 
     paths = ssl.get_default_verify_paths()
-    for path in (paths.cafile, "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"):
+    for path in (
+        paths.cafile,
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+    ):
         if path and Path(path).is_file():
             return path
     try:
@@ -270,21 +235,26 @@ def ca_bundle() -> str | None:
     return certifi.where()
 
 
+def line(name: str, value: str) -> bytes:
+    """A header as curl wants it: latin-1 where that can say it, else UTF-8; `name;` sends an empty value.
+
+    >>> line("X-Name", "Zoë"), line("X-Empty", "")
+    (b'X-Name: Zo\\xeb', b'X-Empty;')
+    """
+    text = f"{name}: {value}" if value or name == "Expect" else f"{name};"
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
 def _gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
-def _headers(lines: list[bytes]) -> Headers:
-    out: Headers = []
-    for line in lines:
-        name, colon, value = line.decode("latin-1").partition(":")
-        if colon:
-            out.append((name.lower().strip(), value.strip()))
-        elif line[:1] in b" \t" and out and line.strip():  # a folded line (RFC 9112 section 5.2)
-            out[-1] = (out[-1][0], f"{out[-1][1]} {line.strip().decode('latin-1')}")
-    return out
+def _milli(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
 
 
-def _plain(text: str) -> str:
-    """curl's own words, without addresses of buffers and the like."""
-    return text[:200] or "the transfer failed"
+def _refused(reason: str, detail: str, final: bool, now: float, elapsed: float) -> Failure:
+    return Failure(reason, detail, now, elapsed, final=final, sent=False)

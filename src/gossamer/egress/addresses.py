@@ -1,6 +1,7 @@
 """Which addresses a crawler must not reach unless it is told to: all that are not global, in every disguise.
 
 `ipaddress.is_global` alone says yes to NAT64 and 6to4 forms of private addresses, to multicast and to some reserved blocks.
+Of IPv6 only global unicast (2000::/3) and NAT64 are ever dialled; forms that nobody routes any more are refused whatever they hold.
 Source: the IANA special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
 """
 
@@ -24,10 +25,11 @@ _MORE: tuple[Network, ...] = tuple(
     )
 )  # fmt: skip
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are.
+    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are. Never raises.
 
     >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
@@ -52,7 +54,7 @@ def embedded(address: Address) -> Iterator[IPv4Address]:
         return
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
-    if number >> 32 in (0, 0xFFFF, 0xFFFF0000) and number > 1 or address in _NAT64:
+    if (number >> 32 in (0, 0xFFFF, 0xFFFF0000) and number > 1) or address in _NAT64:
         yield low
     if address.sixtofour is not None:
         yield address.sixtofour
@@ -63,7 +65,11 @@ def embedded(address: Address) -> Iterator[IPv4Address]:
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Networks of their CIDR forms. Raises ValueError naming the bad one."""
+    """Networks of their CIDR forms. Raises ValueError naming the bad one.
+
+    >>> networks(["10.1.0.0/16", "::1"])
+    (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))
+    """
     return tuple(ipaddress.ip_network(text.strip(), strict=False) for text in texts)
 
 
@@ -74,6 +80,8 @@ def _reason(address: Address) -> str | None:
     for block in _MORE:
         if address.version == block.version and address in block:
             return f"is in {block}"
+    if isinstance(address, IPv6Address) and address not in _UNICAST and address not in _NAT64:
+        return "is no global unicast address"  # RFC 4291 section 2.4: the rest is not assigned, or not for us
     return None if address.is_global else "is not a global address"
 
 

@@ -16,9 +16,11 @@ import msgspec
 
 from gossamer.egress.addresses import forbidden, networks
 
-TTL = 60.0
+TTL, TTL_FAILED = 60.0, 5.0
+"""Seconds that an answer holds; shorter for a name server that did not answer, so that a retry asks again."""
+PATIENCE = 20.0
 THREADS = 32
-ROOM = 100_000
+ROOM = 50_000
 
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 
@@ -27,6 +29,9 @@ class Resolved(msgspec.Struct, frozen=True):
     """Addresses that may be dialled, in the order to try; never empty."""
 
     addresses: tuple[str, ...]
+    reason: str = ""
+    detail: str = ""
+    final: bool = False
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -35,22 +40,25 @@ class Refused(msgspec.Struct, frozen=True):
     reason: str
     detail: str
     final: bool
+    addresses: tuple[str, ...] = ()
 
 
 class Resolver:
     """Resolves and checks. `allow`: CIDRs that may be reached; `names`: hosts typed as seeds, `host[:port]`: one of those whose
     host is an IP address or localhost is allowed for itself alone. `lookup` replaces getaddrinfo in tests.
+    Times in seconds: `ttl` an answer holds, `patience` a name server has.
     """
 
     def __init__(
-        self, allow: Iterable[str] = (), names: Iterable[str] = (), *, lookup: Lookup | None = None, ttl: float = TTL
-    ) -> None:
+        self, allow: Iterable[str] = (), names: Iterable[str] = (), *, lookup: Lookup | None = None, ttl: float = TTL,
+        patience: float = PATIENCE,
+    ) -> None:  # fmt: skip
         self.allow = networks(allow)
         self._typed = {name for name in names if _literal(name)}
-        self._lookup, self._ttl = lookup or self._getaddrinfo, ttl
+        self._lookup, self._ttl, self._patience = lookup or self._getaddrinfo, ttl, patience
         self._threads: ThreadPoolExecutor | None = None
         self._known: dict[str, tuple[float, Resolved | Refused]] = {}
-        self._asking: dict[str, asyncio.Future[Resolved | Refused]] = {}
+        self._asking: dict[str, asyncio.Task[Resolved | Refused]] = {}
 
     def known(self, authority: str) -> Resolved | Refused | None:
         """What is known of `host[:port]` for now, without waiting."""
@@ -58,43 +66,53 @@ class Resolver:
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """The checked addresses of `host[:port]`; one look-up at a time for each."""
+        """The checked addresses of `host[:port]`; one look-up at a time for each, which outlives whoever waits for it."""
         found = self.known(authority)
         if found is not None:
             return found
         asking = self._asking.get(authority)
         if asking is None:
-            asking = asyncio.ensure_future(self._ask(authority))
+            asking = asyncio.create_task(self._ask(authority))
             self._asking[authority] = asking
             asking.add_done_callback(lambda _: self._asking.pop(authority, None))
         return await asyncio.shield(asking)
 
     async def close(self) -> None:
-        """Let the threads go."""
+        """End the look-ups and let the threads go."""
+        for asking in list(self._asking.values()):
+            asking.cancel()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
 
     async def _ask(self, authority: str) -> Resolved | Refused:
-        host, port = split(authority)
+        found: Resolved | Refused
         try:
-            addresses = await self._lookup(host, port)
+            host, port = split(authority)
+            async with asyncio.timeout(self._patience):
+                addresses = await self._lookup(host, port)
+        except TimeoutError:
+            found = Refused("dns", f"no name server answered about {host} within {self._patience:g} s", False)
         except OSError as error:
-            found: Resolved | Refused = _failed(host, error)
+            found = _failed(host, error)
+        except (ValueError, OverflowError):  # labels of more than 63 bytes, NUL, ports beyond 65535
+            found = Refused("dns", f"{authority[:300]!r} is no host name", True)
         else:
             found = self._checked(authority, host, addresses)
         if len(self._known) >= ROOM:
             self._known.clear()
-        self._known[authority] = (time.monotonic() + self._ttl, found)
+        holds = self._ttl if found.final or found.addresses else min(self._ttl, TTL_FAILED)
+        self._known[authority] = (time.monotonic() + holds, found)
         return found
 
     def _checked(self, authority: str, host: str, addresses: list[str]) -> Resolved | Refused:
         if not addresses:
             return Refused("dns", f"{host} has no address", False)
-        if authority not in self._typed:
-            for address in addresses:
-                if reason := forbidden(address, self.allow):
-                    return Refused("private", f"{host}: {reason}", True)
-        return Resolved(tuple(dict.fromkeys(addresses)))
+        typed = authority in self._typed
+        for address in addresses:
+            if (reason := forbidden(address, self.allow)) and not (typed and _own(host, address)):
+                return Refused("private", f"{host}: {reason}", True)
+        return Resolved(in_turn(addresses))
 
     async def _getaddrinfo(self, host: str, port: int) -> list[str]:
         if self._threads is None:
@@ -106,7 +124,11 @@ class Resolver:
 
 
 def split(authority: str) -> tuple[str, int]:
-    """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`."""
+    """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`. Raises ValueError for a strange port.
+
+    >>> split("[::1]:8080")
+    ('::1', 8080)
+    """
     if authority.startswith("["):
         host, _, port = authority[1:].partition("]")
         return host, int(port[1:] or 0) if port else 0
@@ -114,15 +136,45 @@ def split(authority: str) -> tuple[str, int]:
     return host, int(port or 0)
 
 
+def in_turn(addresses: list[str]) -> tuple[str, ...]:
+    """The system's order (RFC 6724) with families in turns (RFC 8305 section 4): the second try is of the other family.
+
+    >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
+    ('2001:db8::1', '192.0.2.1', '2001:db8::2')
+    """
+    texts = list(dict.fromkeys(_numeric(address) for address in addresses))
+    first = [text for text in texts if (":" in text) == (":" in texts[0])]
+    other = [text for text in texts if (":" in text) != (":" in texts[0])]
+    pairs = [text for pair in zip(first, other, strict=False) for text in pair]
+    return tuple(pairs + first[len(other) :] + other[len(first) :])
+
+
+def _numeric(address: str) -> str:
+    """The form that sockets report, as the pin is compared with it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.inet_ntop(family, socket.inet_pton(family, address.partition("%")[0]))
+
+
 def _literal(authority: str) -> bool:
-    host = split(authority)[0].rstrip(".").lower()
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
     try:
-        ip_address(host)
+        host = _bare(split(authority)[0])
+        return _is_localhost(host) or bool(ip_address(host))
     except ValueError:
         return False
-    return True
+
+
+def _bare(host: str) -> str:
+    return host.rstrip(".").lower()
+
+
+def _is_localhost(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def _own(host: str, address: str) -> bool:
+    """Whether an address is what the person meant who typed the host: that address, or (localhost) this machine."""
+    found, host = ip_address(address), _bare(host)
+    return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 
 
 def _failed(host: str, error: OSError) -> Refused:

@@ -1,0 +1,61 @@
+"""Why there is no page: the words of curl's errors and of what our own callbacks ended, as a table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pycurl
+
+TOO_LARGE, WEIRD, STREAM = (
+    100,
+    8,
+    92,
+)  # CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM: pycurl has no names for them
+
+
+class Why(NamedTuple):
+    """Reason (a word of docs/glossary.md), one line for a person, whether asking again cannot help."""
+
+    reason: str
+    detail: str
+    final: bool = False
+
+
+_TLS = (
+    pycurl.E_SSL_CONNECT_ERROR, pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CIPHER,
+    pycurl.E_SSL_CERTPROBLEM, pycurl.E_SSL_ISSUER_ERROR, pycurl.E_SSL_INVALIDCERTSTATUS, pycurl.E_SSL_ENGINE_INITFAILED,
+)  # fmt: skip
+_FINAL_TLS = (pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE)
+_REASONS = dict.fromkeys(_TLS, "tls") | {
+    pycurl.E_COULDNT_RESOLVE_HOST: "dns", pycurl.E_COULDNT_CONNECT: "connect", pycurl.E_OPERATION_TIMEDOUT: "timeout",
+    pycurl.E_URL_MALFORMAT: "filter", TOO_LARGE: "too-large", pycurl.E_OUT_OF_MEMORY: "too-large",
+}  # fmt: skip
+_FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
+_DETAILS = {
+    pycurl.E_PARTIAL_FILE: "the connection ended before the body was whole",
+    pycurl.E_GOT_NOTHING: "the server closed the connection without an answer",
+    WEIRD: "the answer is no HTTP", TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
+}  # fmt: skip
+
+
+def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why:
+    """What a curl error means. `problem`: what a callback of ours ended it for; `wire`: the limit on bytes; `kind`: content type.
+
+    >>> why(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
+    Why(reason='reset', detail='the server closed the connection without an answer', final=False)
+    """
+    match problem:
+        case "too-large":
+            return Why("too-large", f"the body is larger than {wire} bytes", True)
+        case "headers":
+            return Why("too-large", _DETAILS[TOO_LARGE], True)
+        case "content-type":
+            return Why("content-type", f"its content type is {kind[:100]}", True)
+        case "private":
+            return Why("private", "the connection led to another address than the checked one", True)
+        case "again":
+            return Why("reset", "the server closed the connection without an answer, again and again")
+    if code == pycurl.E_UNSUPPORTED_PROTOCOL:
+        plain = "HTTP/0.9" in text
+        return Why("reset", _DETAILS[WEIRD]) if plain else Why("filter", "only http and https are fetched", True)
+    return Why(_REASONS.get(code, "reset"), _DETAILS.get(code) or text[:200] or "the transfer failed", code in _FINAL)

@@ -1,0 +1,180 @@
+"""One transfer: a reusable curl handle and what its callbacks gather, bounded as it comes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import msgspec
+import pycurl
+
+from gossamer.page import Headers
+
+MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
+DRAINED, ERROR = 64 << 10, 1 << 20
+"""Bytes of the body that are read of a redirect (for the sake of the connection) and of an error (for the block detectors)."""
+_OK: int = pycurl.PREREQFUNC_OK
+_ABORT: int = pycurl.PREREQFUNC_ABORT
+_REPEATABLE = ("GET", "HEAD", "OPTIONS")
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What a body may be. `wire`: bytes as received; `truncate`: what is longer is cut, not refused."""
+
+    wire: int
+    accept: Callable[[str], bool] | None = None
+    truncate: bool = False
+
+
+class Transfer:
+    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
+
+    __slots__ = (
+        "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "sent", "size",
+        "tries",
+    )  # fmt: skip
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.curl, self.bounds = pycurl.Curl(), bounds
+        self.pin, self.changed, self.headed, self.tries = "", False, False, 2
+        self.lines: list[bytes] = []
+        self.begin()
+        curl = self.curl
+        curl.setopt(pycurl.WRITEFUNCTION, self.body)
+        curl.setopt(
+            pycurl.HEADERFUNCTION, self.lines.append
+        )  # no code of ours per line: curl ends it at 300 KiB or 5,000 lines
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open)
+        curl.setopt(pycurl.PREREQFUNCTION, self.before)
+
+    def begin(self) -> None:
+        """Forget the transfer before."""
+        self.lines.clear()
+        self.chunks: list[bytes] = []
+        self.headers: Headers | None = None
+        self.code = self.size = self.sent = self.most = 0
+        self.problem = ""
+
+    def dial(self, address: str) -> None:
+        """Pin the transfer to a checked address."""
+        if address != self.pin:
+            self.pin = address
+            self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+
+    def meant_for(self, method: str, body: str | None) -> None:
+        """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection turns out to be
+        closed; the rest gets a new connection.
+        """
+        self.changed = True
+        curl = self.curl
+        if body is not None:
+            curl.setopt(pycurl.POSTFIELDS, body.encode("utf-8", "surrogatepass"))
+        if method == "HEAD":
+            curl.setopt(pycurl.NOBODY, 1)
+        curl.setopt(pycurl.CUSTOMREQUEST, method)
+        if method not in _REPEATABLE:
+            self.tries = 1
+            curl.setopt(pycurl.FRESH_CONNECT, 1)
+
+    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
+        """The second lock: only the pinned address is dialled."""
+        family, kind, protocol, place = address
+        if place[0] != self.pin:
+            self.problem = "private"
+            refused: int = pycurl.SOCKET_BAD
+            return refused
+        return socket.socket(family, kind, protocol)
+
+    def before(self, there: str, _here: str, _port: int, _local: int) -> int:
+        """Called when the request is about to go out, also on a kept connection and when curl sends it again."""
+        if there != self.pin:
+            self.problem = "private"
+        elif self.sent >= self.tries:
+            self.problem = "again"
+        else:
+            self.sent += 1
+            return _OK
+        return _ABORT
+
+    def body(self, data: bytes) -> int | None:
+        """A piece of the body: the first one meets the gates of size and content type, all are counted."""
+        if not self.most:
+            self.most, self.problem = self._first()
+            if self.problem:
+                return 0
+        self.size += len(data)
+        self.chunks.append(data)
+        if self.size > self.most or len(self.chunks) > MOST_CHUNKS:
+            self.problem = "too-large"
+            return 0
+        return None
+
+    def head(self) -> Headers:
+        """The headers of the final answer."""
+        if self.headers is None:
+            self.code, self.headers = parse(self.lines)
+        return self.headers
+
+    def overlong(self) -> bool:
+        """Whether the headers are over the bounds."""
+        return len(self.lines) > MOST_HEADER_LINES + 2 or sum(map(len, self.lines)) > MOST_HEADER_BYTES
+
+    def cut(self) -> bool:
+        """Whether a body that is too large is kept as far as it was read."""
+        return self.problem == "too-large" and (self.bounds.truncate or self.status() >= 300)
+
+    def status(self) -> int:
+        """Status of the final answer, or of the last interim one; 0 before there is one."""
+        self.head()
+        return self.code
+
+    def version(self) -> str:
+        """HTTP version of the first answer: `1.0`, `1.1`, `2`, `3`."""
+        return self.lines[0][5:8].decode("latin-1").split(" ")[0] if self.lines else ""
+
+    def content_type(self) -> str:
+        """The content type in lower case, '' when there is none."""
+        return next((value.lower() for name, value in self.head() if name == "content-type"), "")
+
+    def _first(self) -> tuple[int, str]:
+        """How many bytes the body may have, and why it is not read at all."""
+        if self.overlong():
+            return 0, "headers"
+        status, bounds = self.status(), self.bounds
+        if status >= 300:
+            return min(bounds.wire, DRAINED if status < 400 else ERROR), ""
+        if bounds.accept is not None and not bounds.accept(self.content_type()):
+            return 0, "content-type"
+        if not bounds.truncate:
+            for name, value in self.head():
+                if name == "content-length" and value.isdecimal() and int(value[:19]) > bounds.wire:
+                    return 0, "too-large"
+        return bounds.wire, ""
+
+
+def parse(lines: list[bytes]) -> tuple[int, Headers]:
+    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC 9110 section 6.5.1).
+
+    >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
+    (200, [('a', 'b c')])
+    """
+    out: Headers = []
+    status, begun = 0, False
+    for line in lines:
+        if not begun:
+            if line[:5] == b"HTTP/":
+                code = line.split(b" ", 2)[1:2]
+                status = int(code[0][:3]) if code and code[0][:3].strip().isdigit() else 0
+                out, begun = [], True
+        elif line == b"\r\n" or line == b"\n":
+            if status >= 200:
+                break
+            begun = False
+        elif line[:1] in b" \t":  # a folded line (RFC 9112 section 5.2)
+            if out:
+                out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
+        else:
+            name, colon, value = line.decode("latin-1").partition(":")
+            if colon:
+                out.append((name.strip().lower(), value.strip()))
+    return status, out
