@@ -184,15 +184,19 @@ class Bench:
         identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain)
         return Visitor(
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, identity, parse=urls.parse,
-            retries=settings.retries, fixed=fixed, anchor=self._anchor, sitemaps=self.setup.job.sitemaps,
+            retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
+            sitemaps=self.setup.job.sitemaps,
         )  # fmt: skip
 
     async def _state(self) -> str:
         """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
         state, _ = await self.crawls.state(self.setup.crawl)
+        await self._anchored()
+        return state
+
+    async def _anchored(self) -> None:
         for pair in await self.crawls.anchors(self.setup.crawl):
             self._widen(*pair)
-        return state
 
     async def _anchor(self, source: str, target: str) -> None:
         if (source, target) not in self._anchors:

@@ -52,16 +52,17 @@ class Identity(Protocol):
 
 
 class Visitor:
-    """Makes the visits of one crawl. `anchor` hears of redirected seeds."""
+    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met."""
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, collector: Collector, taker: Taker, reader: Reader, identity: Identity,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
-        anchor: Callable[[str, str], Awaitable[None]], sitemaps: bool = False,
+        anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
+        sitemaps: bool = False,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
         self.reader, self.identity, self.parse, self.retries, self.fixed = reader, identity, parse, retries, fixed
-        self.anchor, self.sitemaps = anchor, sitemaps
+        self.anchor, self.anchored, self.sitemaps = anchor, anchored, sitemaps
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -92,6 +93,8 @@ class Visitor:
         put(Visit(claim, Settle(claim.token, ""), began=began, attempts=line, adds=taken.adds))
 
     async def _go(self, claim: Claim) -> Visit:
+        if self.taker.scope.refuse(claim.request.url, claim.host, 0) == "scope":
+            await self.anchored()  # the worker that met the redirected seed knows more
         began = time.monotonic()
         result, verdict = await self._collect(claim)
         if isinstance(verdict, Redirected) and verdict.again:
