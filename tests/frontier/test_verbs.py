@@ -439,3 +439,38 @@ async def test_a_request_keeps_all_its_needs(bed: Beds) -> None:
     (claim,) = await b.claim()
     for name, value in needs.items():
         assert getattr(claim.request, name) == value
+
+
+async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
+    from gossamer.frontier.verbs import Frontier, Policy
+    from gossamer.request import entry
+
+    stores = [connect(valkey_url) for _ in range(3)]
+    for store in stores:
+        await store.open(8, "test")
+    policy = Policy(delay=0, per_host=100, obey_robots=False, limit=25)
+    workers = [Frontier(store, "c", policy) for store in stores]
+    adds = {
+        (bucket, f"h{bucket}.example", 0, "http", "o", ""): [
+            x for i in range(20) for x in (*workers[0].remainder(hash((bucket, i)) & (2**64 - 1)), entry("http", f"/{i}", 0, None))
+        ]
+        for bucket in range(8)
+    }
+    await workers[0].add(adds)
+    pages, limits = 0, set()
+
+    async def work(frontier: Frontier) -> None:
+        nonlocal pages
+        for turn in range(24):
+            got = await frontier.claim(turn % 8, 5)
+            limits.add(got.limit)
+            for n, claim in enumerate(got.claims):
+                ends = Settle(claim.token, "x" if n == 1 else "d", since=0, reason="dns")
+                await frontier.settle(claim.bucket, [ends], {"pages": int(n != 1)}, {})
+                pages += n != 1
+
+    await asyncio.gather(*(work(frontier) for frontier in workers))
+    assert pages == 25
+    assert limits == {"", "pages"}
+    for store in stores:
+        await store.close()

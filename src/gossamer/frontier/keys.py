@@ -27,6 +27,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
+| `{b:000}CRAWL:turn` | string | whose turn it is to claim under limits, where there are many buckets | turns | 5 s |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
 """
 
@@ -51,7 +52,7 @@ def anchors(crawl: str) -> str:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
-_CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+:\d+|x|n|f|w)"
+_CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+:\d+|x|n|f|w|turn)"
 KNOWN = re.compile(
     rf"(?:gossamer|gossamer:crawls|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

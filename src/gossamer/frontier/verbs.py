@@ -10,6 +10,7 @@ import msgspec
 from gossamer.errors import Moved, Stale
 from gossamer.frontier.keys import tag
 from gossamer.frontier.store import Store
+from gossamer.frontier.turns import Turns
 from gossamer.request import unpack
 from gossamer.visit import Adds, Claim, Claimed, Settle
 
@@ -46,6 +47,7 @@ class Frontier:
         self.store = store
         self.crawl = crawl
         self.policy = policy or Policy()
+        self._turns = Turns(store, crawl)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
@@ -69,12 +71,38 @@ class Frontier:
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
         p = self.policy
+        if self.store.buckets > 1 and (p.limit >= 0 or p.size_limit >= 0 or p.rate > 0):
+            return await self._claim_in_turn(bucket, k)
+        return await self._claim(bucket, k, p.limit, p.size_limit, p.rate)
+
+    async def _claim(self, bucket: int, k: int, limit: int, size_limit: int, rate: float) -> Claimed:
+        p = self.policy
         got = await self.store.run(
             "claim", bucket, self.crawl, p.lane, k, p.lease, p.delay, p.first_delay, p.per_host,
-            int(p.obey_robots), p.limit, p.size_limit, p.rate, p.gate,
+            int(p.obey_robots), limit, size_limit, rate, p.gate,
         )  # fmt: skip
         claims = [_claim(bucket, *got[j : j + 11]) for j in range(3, len(got), 11)]
         return Claimed(got[0], got[1], got[2].decode(), claims)
+
+    async def _claim_in_turn(self, bucket: int, k: int) -> Claimed:
+        """A claim whose limits other buckets share (`turns`)."""
+        p, turns = self.policy, self._turns
+        async with turns.turn():
+            pages, size, others, other_size = await turns.elsewhere(bucket)
+            if 0 <= p.limit <= pages or 0 <= p.size_limit <= size:
+                return Claimed(0, -1, "pages" if 0 <= p.limit <= pages else "bytes", [])
+            tat = 0.0
+            if p.rate > 0:
+                k, tat, now = await turns.allowed(k, p.rate)
+                if k <= 0:
+                    return Claimed(now, int(tat + 1000 / p.rate) + 1, "", [])
+            limit = max(p.limit - others, 0) if p.limit >= 0 else -1
+            size_limit = p.size_limit - other_size if p.size_limit >= 0 else -1
+            got = await self._claim(bucket, k, limit, size_limit, 0.0)
+            if p.rate > 0:
+                await turns.spent(tat, len(got.claims), p.rate)
+        got.limit = ""  # what is out in other buckets may still come to nothing
+        return got
 
     async def settle(
         self,
