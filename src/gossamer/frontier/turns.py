@@ -32,12 +32,12 @@ class Turns:
     async def turn(self) -> AsyncIterator[None]:
         """Wait for the turn, have it, give it back."""
         client, mine = self._store.client, secrets.token_hex(8)
-        while not await self._store.guard(client.set(self._key, mine, nx=True, px=LONGEST)):
+        while not await self._store.guard(client.set(self._key, mine, nx=True, px=LONGEST)):  # noqa: ASYNC110 - others hold it
             await asyncio.sleep(0.005)
         try:
             yield
         finally:
-            await self._store.guard(cast(Awaitable[Any], client.eval(_LEAVE, 1, self._key, mine)))
+            await self._store.guard(client.eval(_LEAVE, 1, self._key, mine))
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int, int]:
         """(pages of all buckets, bytes of all, pages and claims out in the others, bytes in the others)."""
