@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pycurl
 
+from gossamer.collectors.heads import parse
 from gossamer.page import Headers
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
@@ -150,31 +151,3 @@ class Transfer:
                 if name == "content-length" and value.isdecimal() and int(value[:19]) > bounds.wire:
                     return 0, "too-large"
         return bounds.wire, ""
-
-
-def parse(lines: list[bytes]) -> tuple[int, Headers]:
-    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC 9110 section 6.5.1).
-
-    >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
-    (200, [('a', 'b c')])
-    """
-    out: Headers = []
-    status, begun = 0, False
-    for line in lines:
-        if not begun:
-            if line[:5] == b"HTTP/":
-                code = line.split(b" ", 2)[1:2]
-                status = int(code[0][:3]) if code and code[0][:3].strip().isdigit() else 0
-                out, begun = [], True
-        elif line == b"\r\n" or line == b"\n":
-            if status >= 200:
-                break
-            begun = False
-        elif line[:1] in b" \t":  # a folded line (RFC 9112 section 5.2)
-            if out:
-                out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
-        else:
-            name, colon, value = line.decode("latin-1").partition(":")
-            if colon:
-                out.append((name.strip().lower(), value.strip()))
-    return status, out

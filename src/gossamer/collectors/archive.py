@@ -1,0 +1,141 @@
+"""Pages replayed without a network: from a dict, a folder, a file, a WARC; also the double in tests.
+
+A URL that is not there is a page with status 404, so a crawl of an archive ends as one of a web would. Nothing is resolved
+or dialled, so nothing is private here; sizes are bounded as on the road.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.collectors.decoding import BadCoding, TooLarge, decode
+from gossamer.errors import ConfigError
+from gossamer.page import Failure, Headers, Page
+from gossamer.request import Request
+
+WIRE, DECODED = 16 << 20, 32 << 20
+_HTML = ("content-type", "text/html; charset=utf-8")
+
+
+class Kept(msgspec.Struct):
+    """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to be read."""
+
+    status: int = 200
+    headers: Headers = []
+    body: bytes = b""
+    at: float = 0.0
+    """When it was got, seconds since the epoch; 0: now."""
+    size: int = 0
+    version: str = "1.1"
+
+
+Source = Callable[[str, int], Kept | None]
+"""A URL in fetch form and the most bytes wanted of its body -> the answer, None when it is not there."""
+
+
+class ArchiveCollector:
+    """Answers from a source. `close` is called when the collector is. A `Kept` of a status is found by GET and HEAD alike."""
+
+    name = "archive"
+
+    def __init__(
+        self, source: Source, *, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False,
+        close: Callable[[], None] | None = None, skipped: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        self._source, self._wire, self._decoded, self._truncate, self._close = source, wire, decoded, truncate, close
+        self.skipped = skipped if skipped is not None else []
+        """What could not be read, one line each."""
+
+    async def collect(self, request: Request, headers: Mapping[str, str]) -> Page | Failure:
+        """The kept answer, or a page with status 404."""
+        began, now = time.perf_counter(), time.time()
+        try:
+            kept = self._source(request.url.partition("#")[0], self._wire)
+        except OSError as error:
+            text = f"the archive cannot be read: {error.strerror or error}"
+            return Failure("reset", text, now, time.perf_counter() - began, collector=self.name, sent=False)
+        if kept is None:
+            kept = Kept(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
+        body, size = kept.body, max(kept.size, len(kept.body))
+        try:
+            if size > self._wire and not self._truncate:
+                raise TooLarge
+            coding = ",".join(value for name, value in kept.headers if name == "content-encoding")
+            body = decode(body[: self._wire], coding, self._decoded, cut=self._truncate)
+        except (TooLarge, BadCoding) as error:
+            large = isinstance(error, TooLarge)
+            reason, text = (
+                ("too-large", "its body is too large") if large else ("content-type", f"packed twice: {error}")
+            )
+            return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
+        return Page(
+            request.url, kept.status, list(kept.headers), b"" if request.method == "HEAD" else body, kept.at or now,
+            time.perf_counter() - began, size, self.name, kept.version, None, 0,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Close the files."""
+        if self._close is not None:
+            self._close()
+
+
+def archive_collector(
+    path: str, *, base: str | None = None, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False
+) -> ArchiveCollector:
+    """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, or a file that begins like one), a folder, a single file.
+
+    A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that URL. A single file
+    is the answer for `base`, else for the first URL that is asked for. Sizes in bytes. Raises ConfigError when it cannot be read.
+    """
+    where = Path(path)
+    if base is not None and (base := urls.parse(base)) is None:
+        raise ConfigError("the base of an archive must be a URL")
+    try:
+        if where.is_dir():
+            from gossamer.collectors.mirror import Mirror
+
+            mirror = Mirror(where, base)
+            return ArchiveCollector(mirror.find, wire=wire, decoded=decoded, truncate=truncate, close=mirror.close)
+        with where.open("rb") as file:
+            head = file.read(8)
+        if head[:5] == b"WARC/" or where.name.endswith((".warc", ".warc.gz")):
+            from gossamer.collectors.warc import Warc
+
+            warc = Warc(where)
+            return ArchiveCollector(
+                warc.find, wire=wire, decoded=decoded, truncate=truncate, close=warc.close, skipped=warc.skipped
+            )
+    except OSError as error:
+        raise ConfigError(f"the archive {path} cannot be read: {error.strerror or error}") from error
+    from gossamer.collectors.mirror import single
+
+    return ArchiveCollector(single(where, base), wire=wire, decoded=decoded, truncate=truncate)
+
+
+def from_pages(pages: Mapping[str, str | bytes | Kept | Page]) -> ArchiveCollector:
+    """A collector for pages by URL, for tests: text and bytes are HTML with status 200.
+
+    >>> import asyncio
+    >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body
+    b'<p>x'
+    """
+    found = {urls.parse(url) or url: _kept(page) for url, page in pages.items()}
+
+    def find(url: str, most: int) -> Kept | None:
+        return found.get(url)
+
+    return ArchiveCollector(find)
+
+
+def _kept(page: str | bytes | Kept | Page) -> Kept:
+    if isinstance(page, Kept):
+        return page
+    if isinstance(page, Page):
+        headers = [row for row in page.headers if row[0] != "content-encoding"]  # its body is decoded
+        return Kept(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
+    return Kept(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)
