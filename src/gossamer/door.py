@@ -17,9 +17,9 @@ from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
-from gossamer.errors import ConfigError, StoreError, UsageError
+from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
 from gossamer.frontier.census import Census
-from gossamer.frontier.crawls import Crawls, Record, Spec
+from gossamer.frontier.crawls import Crawls, Record, Spec, reopen
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -78,6 +78,10 @@ async def crawl(
             await seed(setup, store, given, record)
             outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
+        except GossamerError as error:
+            with contextlib.suppress(StoreError):  # that is what went wrong
+                await Crawls(store).set(setup.crawl, "stopped", str(error))
+            raise
         finally:
             await store.close()
             if embedded is not None:
@@ -138,8 +142,11 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
     if known is not None and job.fresh:
         await crawls.forget(setup.crawl)
         known = None
+        await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
     elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
-        return known, await Census(store).summary(setup.crawl)
+        summary = await Census(store).summary(setup.crawl)
+        if not summary.pending:  # requeued dead letters open it again
+            return known, summary
     record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs])
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:

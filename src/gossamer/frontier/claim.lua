@@ -65,11 +65,11 @@ local hosts, claimed = call('ZRANGE', heap, '-inf', now, 'BYSCORE', 'LIMIT', 0, 
 local share = math.ceil(k / math.max(1, #hosts))
 for _, host in ipairs(hosts) do
   local hk = T .. 'h:' .. host
-  local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z')
-  local s = {i = num(hv[1], 0), m = num(hv[2], per_host), n = num(hv[3], 0), p = num(hv[4], 0), rb = hv[9]}
+  local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z', 'w')
+  local s = {i = num(hv[1], 0), m = num(hv[2], per_host), n = num(hv[3], 0), p = num(hv[4], 0), rb = hv[9], w = num(hv[16], 0)}
   slots[host] = s
   if claimed >= k then break end
-  if s.rb or s.i >= s.m or s.n > now or s.p > now then arm(host)
+  if s.rb or s.i >= s.m or math.max(s.n, s.p, s.w) > now then arm(host)
   else claimed = claimed + visit(host, hk, hv, s.m - s.i, math.min(share, k - claimed)) end
 end
 if rate > 0 then call('HSET', C .. 'n', 'tat', tat + claimed * 1000 / rate) end

@@ -176,3 +176,16 @@ class Crawls:
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
     lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
     return f"crawl {name} cannot go on with other bounds ({lines}): give the same, or use --fresh or another --name"
+
+
+async def reopen(store: Store, host: str) -> None:
+    """Forget that a host's robots.txt could not be read: a crawl that begins anew asks again at once."""
+    key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
+    versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
+    closed = [
+        field
+        for scheme, v in zip("hs", versions, strict=True)
+        if int(v or 0) < 0
+        for field in (f"v{scheme}", f"e{scheme}")
+    ]
+    await store.guard(cast(Awaitable[Any], store.client.hdel(key, "w", "ah", "as", *closed)))

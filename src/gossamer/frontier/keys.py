@@ -11,7 +11,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of earlier runs, `door` (JSON: pid, host), `outputs`, `seeded` | crawls | until removed |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts, `wX` closed until ms | claim settle robots hold sweep | 48 h after the last claim |
+| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
 | `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked | add claim settle | the crawl |

@@ -17,8 +17,8 @@ local slots = {}
 local function slot(host)
   local s = slots[host]
   if not s then
-    local v = call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M')
-    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5]}
+    local v = call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M', 'w')
+    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5], w = num(v[7], 0)}
     slots[host] = s
   end
   return s
@@ -34,7 +34,7 @@ local function arm(host, changed)
   for _, name in ipairs(crawls) do
     local c = T .. name .. ':'
     local v = call('HMGET', c .. 'h:' .. host, 'q', 'y')
-    local heap, at = c .. 'r:' .. (v[2] or 'http'), math.max(now, s.n, s.p)
+    local heap, at = c .. 'r:' .. (v[2] or 'http'), math.max(now, s.n, s.p, s.w)
     if num(v[1], 0) <= 0 then
       local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
       at = first and math.max(at, tonumber(first))
