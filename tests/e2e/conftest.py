@@ -1,0 +1,43 @@
+"""What the end-to-end tests share: a store on TCP, which has 64 buckets."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from conftest import valkey_binary
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """pycurl keeps a copy of each socket that it is handed; the original is closed by going out of scope."""
+    for item in items:
+        if item.path.parent.name == "e2e":
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.fixture
+def shared_store(tmp_path: Path) -> Iterator[str]:
+    """`redis://...` of a Valkey of this test alone, as several machines would share one."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(tmp_path), "--save", "", "--appendonly", "yes"]
+    server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        with redis.Redis(port=port) as client:
+            while True:
+                try:
+                    client.ping()
+                    break
+                except redis.ConnectionError:
+                    assert time.monotonic() < deadline, "the shared store does not answer"
+                    time.sleep(0.01)
+        yield f"redis://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()

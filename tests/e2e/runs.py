@@ -1,0 +1,166 @@
+"""Running whole crawls against the test web, in this process or as a process that can be killed; reading what they wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from web import Plan
+from web.truth import home
+
+from gossamer import url as urls
+from gossamer.assemble import Job, Output, open_url
+from gossamer.door import crawl
+from gossamer.frontier.census import Census
+from gossamer.settings import Settings
+from gossamer.summary import Summary
+
+SRC = Path(__file__).parents[2] / "src"
+QUICK: dict[str, Any] = {"delay": (0.0, 0.0), "retries": (0.1, 0.2, 0.3), "allow_private": ("127.0.0.0/8",)}
+"""No politeness, and retries that a test can wait for."""
+
+
+def job(targets: Sequence[str], folder: Path, *, output: str = "out.jsonl", name: str = "c", **given: Any) -> Job:
+    """A job whose data and output lie in a test's folder; what is no part of a job is a setting."""
+    own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
+    settings = Settings(**({"data": str(folder / "data")} | QUICK | given))
+    return Job(targets=list(targets), settings=settings, outputs=[Output(str(folder / output))], name=name, **own)
+
+
+async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Summary]]:
+    """Run a crawl to its end while its summary is read as fast as it goes, from a second connection."""
+    work = asyncio.create_task(crawl(one))
+    looked: list[Summary] = []
+    while not work.done():
+        await asyncio.sleep(0.02)
+        url = store or socket_of(Path(one.settings.data))
+        if url is None:
+            continue
+        try:
+            looked += await _look(url, one.name or "", work)
+        except Exception:  # noqa: BLE001 - the store ends with the crawl
+            if not work.done():
+                await asyncio.sleep(0.05)
+    return await work, looked
+
+
+async def _look(url: str, name: str, work: asyncio.Task[Any]) -> list[Summary]:
+    store = await open_url(url)
+    looked = []
+    try:
+        while not work.done():
+            if name in await Census(store).crawls.names():
+                looked.append(await Census(store).summary(name))
+            await asyncio.sleep(0.02)
+    except Exception:  # noqa: BLE001 - as above; what was seen counts
+        pass
+    finally:
+        await store.close()
+    return looked
+
+
+def socket_of(data: Path) -> str | None:
+    """URL of the embedded store that runs for a data folder, None when none does."""
+    try:
+        return f"unix://{json.loads((data / 'store' / 'run.json').read_text())['socket']}"
+    except (OSError, ValueError):
+        return None
+
+
+def store_pid(data: Path) -> int | None:
+    """Process of the embedded store of a data folder."""
+    try:
+        return int(json.loads((data / "store" / "run.json").read_text())["pid"])
+    except (OSError, ValueError):
+        return None
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON lines output; a broken one is an error."""
+    text = path.read_text(encoding="utf-8")
+    assert text.endswith("\n") or not text, "the last row is broken"
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
+    """What the rows say otherwise than the plan: each page once, with its status, title, depth and number of links."""
+    wrong, seen = [], set()
+    for row in found:
+        key = urls.canonical(row["requested_url"])
+        if key in seen:
+            wrong.append(f"twice: {key}")
+        seen.add(key)
+        truth = plan.expected(row["url"])
+        if truth is None:
+            wrong.append(f"unknown: {row['url']}")
+        elif truth.fate in ("once", "again"):
+            wrong += [f"{what} {got!r}, not {right!r}: {row['url']}" for what, got, right in _facts(row, truth) if got != right]
+    want = {page for page in plan.must_fetch(sitemaps=False) if _is_page(plan, page)}
+    have = {urls.canonical(row["url"]) for row in found}
+    return wrong + [f"no row: {page}" for page in sorted(want) if urls.canonical(page) not in have]
+
+
+def _is_page(plan: Plan, url: str) -> bool:
+    truth = plan.expected(url)
+    return truth is not None and truth.status is not None and not 300 <= truth.status < 400
+
+
+def _facts(row: dict[str, Any], truth: Any) -> list[tuple[str, Any, Any]]:
+    if row["status"] is None:
+        return [("error", row["error"] in truth.errors, True)]
+    facts = [("status", row["status"], truth.status), ("depth", row["depth"], truth.depth)]
+    if truth.title:
+        facts.append(("title", row["title"], " ".join(truth.title.split())))  # blanks are folded
+    if truth.status == 200 and truth.links:
+        facts.append(("links", row["links"], len({home(link) for link in truth.links} - {truth.url})))  # writings of one
+    return facts
+
+
+def command(one: Job, *words: str) -> list[str]:
+    """The words of `gossamer crawl` that do what the job says (those that tests use)."""
+    s = one.settings
+    out = [*one.targets, "--name", str(one.name), "--data", s.data, "-o", one.outputs[0].spec, "--json", "--quiet"]
+    out += ["--delay", str(s.delay[0])] if s.delay else []
+    out += ["--retries", ",".join(f"{wait}s" for wait in s.retries), "--concurrency", str(s.concurrency)]
+    out += ["--processes", str(s.processes), "--allow-private", ",".join(s.allow_private), *words]
+    return ["crawl", *out]
+
+
+def begin(words: Sequence[str], code: str = "from gossamer.cli import main; main()", **more: Any) -> subprocess.Popen[str]:
+    """Start the command line as a process of its own group; `code` stands for the launcher."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SRC), str(SRC.parent / "tests"), env.get("PYTHONPATH"))))
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", code, *words], env=env, **(pipes | more))
+
+
+def kill(pid: int | None) -> bool:
+    """`kill -9`; whether there was such a process."""
+    try:
+        os.kill(pid or 0, signal.SIGKILL) if pid else None
+    except ProcessLookupError:
+        return False
+    return pid is not None
+
+
+def children_of(pid: int) -> list[int]:
+    """Worker processes of a door."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat, words = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and b"gossamer.children" in words:
+                found.append(int(entry.name))
+    return found
+
+

@@ -1,0 +1,77 @@
+"""Every reachable page exactly once, none that is forbidden, variants merged, every found URL accounted for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e.runs import job, rows, watched, wrong_rows
+from web import serve
+from web.docs import reachable
+from web.judge import faults, fetched, robots_first
+from web.plan import Plan
+from web.presets import POLITE, preset
+
+EVERYTHING = tuple(sorted({*POLITE, "keepalive", "slow", "seed-redirect"} - {"sitemaps"}))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_site_of_plain_pages(tmp_path: Path, processes: int) -> None:
+    with serve(preset("tiny", hosts=3, pages=60)) as web:
+        summary, looked = await watched(job(web.plan.seeds(), tmp_path, processes=processes))
+        log = web.log()
+    assert faults(log, web.plan) == []
+    assert robots_first(log, web.plan) == []
+    assert wrong_rows(found := rows(tmp_path / "out.jsonl"), web.plan) == []
+    assert len(found) == summary.pages == summary.succeeded == 180
+    assert looked
+    assert [one for one in [*looked, summary] if not one.adds_up()] == []
+
+
+def odd_web(without: tuple[str, ...] = ()) -> Plan:
+    """All that is strange and polite, on few pages."""
+    features = tuple(name for name in EVERYTHING if name not in without)
+    return preset("small", hosts=3, pages=12, features=features, crawl_delay=(0.05,), retry_after=0, slow=0.05)
+
+
+# a host that said 429 and 503 is asked slowly for a while: half a minute, so once is enough
+@pytest.mark.parametrize(("processes", "without"), [(1, ()), (2, ("flaky", "status"))])
+async def test_redirects_statuses_cookies_variants_and_failures(
+    tmp_path: Path, processes: int, without: tuple[str, ...]
+) -> None:
+    with serve(odd_web(without)) as web:
+        summary, looked = await watched(job(web.plan.seeds(), tmp_path, processes=processes))
+        log = web.log()
+    assert faults(log, web.plan, orphans=False) == []
+    assert robots_first(log, web.plan) == []
+    assert wrong_rows(rows(tmp_path / "out.jsonl"), web.plan) == []
+    assert [one for one in [*looked, summary] if not one.adds_up()] == []
+    assert (summary.state, summary.pending) == ("finished", 0)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_shared_store_with_64_buckets(tmp_path: Path, shared_store: str, processes: int) -> None:
+    with serve(preset("tiny", hosts=7, pages=25)) as web:
+        one = job(web.plan.seeds(), tmp_path, store=shared_store, processes=processes)
+        summary, looked = await watched(one, shared_store)
+        log = web.log()
+    assert faults(log, web.plan) == []
+    assert wrong_rows(found := rows(tmp_path / "out.jsonl"), web.plan) == []
+    assert len(found) == summary.pages == 175
+    assert [one for one in [*looked, summary] if not one.adds_up()] == []
+
+
+async def test_a_real_documentation_site(tmp_path: Path, documentation: Path) -> None:
+    reach = reachable(str(documentation))
+    with serve(Plan(folder=str(documentation))) as web:
+        summary, looked = await watched(job(web.plan.seeds(), tmp_path, per_host=16))
+        log = web.log()
+    counts = fetched(log)
+    asked = {url.removeprefix(web.plan.origin(0)): n for url, n in counts.items()}
+    assert {page: asked.get(page, 0) for page in reach.pages if asked.get(page) != 1} == {}
+    assert {path: n for path, n in asked.items() if n != 1} == {}
+    found = rows(tmp_path / "out.jsonl")
+    pages = {row["url"].removeprefix(web.plan.origin(0)) for row in found if row["status"] == 200}
+    assert reach.pages - pages == set()
+    assert len(found) == len({row["url"] for row in found}) == summary.pages
+    assert [one for one in [*looked, summary] if not one.adds_up()] == []
