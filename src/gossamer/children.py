@@ -17,6 +17,7 @@ import msgspec
 
 from gossamer.assemble import Bench, Setup, open_url
 from gossamer.errors import DiskFull, GossamerError, SinkError, StoreError
+from gossamer.process import settle_in
 
 LEASH = 10.0
 """Seconds that a child has to stop."""
@@ -111,6 +112,7 @@ def main() -> int:
     if lock.exists():  # we live: while we do, nobody may take our leases as given back
         living = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
         fcntl.flock(living, fcntl.LOCK_SH)
+    settle_in()
     try:
         print(uvloop.run(child(setup)), flush=True)
     except GossamerError as error:

@@ -56,7 +56,9 @@ class Runner:
     async def _run(self) -> Summary:
         from gossamer.cli.progress import progress
         from gossamer.door import crawl
+        from gossamer.process import settle_in
 
+        settle_in()
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
