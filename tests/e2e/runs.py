@@ -126,9 +126,10 @@ def _facts(row: dict[str, Any], truth: Any) -> list[tuple[str, Any, Any]]:
 def command(one: Job, *words: str) -> list[str]:
     """The words of `gossamer crawl` that do what the job says (those that tests use)."""
     s = one.settings
-    out = [*one.targets, "--name", str(one.name), "--data", s.data, "-o", one.outputs[0].spec, "--json", "--quiet"]
+    out = [*one.targets, "--name", str(one.name), "--data", s.data, "--json", "--quiet"]
+    out += [word for output in one.outputs for word in ("-o", output.spec)]
     out += ["--delay", str(s.delay[0])] if s.delay else []
-    out += ["--retries", ",".join(f"{wait}s" for wait in s.retries), "--concurrency", str(s.concurrency)]
+    out += ["--retries", ",".join(f"{wait}s" for wait in s.retries), "--concurrency", str(s.concurrency), "--per-host", str(s.per_host)]
     out += ["--processes", str(s.processes), "--allow-private", ",".join(s.allow_private), *words]
     return ["crawl", *out]
 

@@ -1,0 +1,158 @@
+"""Killing a crawl at random instants and judging what is left: used by the test (3 kills) and the benchmark (20).
+
+After each kill the survivors are stopped (SIGSTOP) while the leases are counted: those are the claims started and not settled. When
+the store is dead, they are read from a copy of its append-only files.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+from conftest import valkey_binary, wait_for
+from e2e.runs import begin, children_of, command, kill, rows, socket_of, store_pid
+from web import Web
+from web.judge import faults, fetched
+
+from gossamer import url as urls
+from gossamer.assemble import Job
+
+LEASES = "{b:000}c:l"
+
+
+@dataclass
+class Told:
+    """What happened. `open`: claims out at each kill; `codes`: how each door ended."""
+
+    kills: list[str] = field(default_factory=list)
+    open: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    said: str = ""
+
+
+def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages: int) -> Told:
+    """Run a crawl of so many pages to its end; strike at random moments spread over it: door, store, child, or all of them."""
+    told, data, began = Told(), Path(one.settings.data), time.monotonic()
+    moments = sorted(rng.uniform(0.02, 0.9) * pages for _ in strikes)
+    door = begin(command(one))
+    for strike, moment in zip(strikes, moments, strict=True):
+        while web.stats()["requests"] < moment:
+            if door.poll() is not None:
+                told.codes.append(door.returncode)
+                said = door.communicate()
+                assert door.returncode == 8, said  # the store died once too often for one door
+                door = begin(command(one))
+            time.sleep(rng.uniform(0.005, 0.02))
+        time.sleep(rng.uniform(0, 0.1))
+        hit, out = fire(strike, door, data)
+        if not hit:
+            continue
+        told.kills.append(strike)
+        told.open.append(out)
+        if strike in ("door", "all"):
+            door.communicate()
+            told.codes.append(-9)
+            door = begin(command(one))
+    while True:
+        said = door.communicate(timeout=240)
+        told.codes.append(door.returncode)
+        if door.returncode != 8:
+            break
+        door = begin(command(one))
+    told.seconds, told.said = time.monotonic() - began, said[0]
+    assert door.returncode == 0, said
+    return told
+
+
+def fire(strike: str, door: subprocess.Popen[str], data: Path) -> tuple[bool, int]:
+    """Kill; whether there was somebody to kill, and how many claims were out."""
+    workers, store = children_of(door.pid), store_pid(data)
+    victims = {"door": [door.pid], "store": [store], "child": workers[:1], "all": [door.pid, *workers, store]}[strike]
+    hit = [kill(pid) for pid in victims]
+    survivors = [pid for pid in (door.pid, *workers) if pid not in victims and door.poll() is None]
+    for pid in survivors:
+        halt(pid, signal.SIGSTOP)
+    try:
+        out = leases_in_files(data) if store in victims else leases(socket_of(data))
+    finally:
+        for pid in survivors:
+            halt(pid, signal.SIGCONT)
+    return any(hit), out
+
+
+def halt(pid: int, how: signal.Signals) -> None:
+    """Stop or continue a process that may be gone."""
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        pass
+
+
+def leases(url: str | None) -> int:
+    """Claims that are out in a running store."""
+    if url is None:
+        return 0
+    with redis.Redis.from_url(url) as client:
+        return int(client.zcard(LEASES))
+
+
+def leases_in_files(data: Path) -> int:
+    """Claims that are out in the files of a dead store."""
+    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
+        if (data / "store" / "appendonlydir").exists():
+            shutil.copytree(data / "store" / "appendonlydir", Path(folder) / "appendonlydir")
+        words = ["--port", "0", "--unixsocket", f"{folder}/s", "--dir", folder, "--appendonly", "yes", "--save", ""]
+        server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(f"{folder}/s", server)
+            return leases(f"unix://{folder}/s")
+        finally:
+            server.kill()
+            server.wait()
+
+
+def refetched(web: Web) -> tuple[int, int]:
+    """Pages requested more than once (the surplus), robots.txt requested more than once a host."""
+    log = web.log()
+    pages = sum(n - 1 for n in fetched(log).values())
+    robots = [hit.host for hit in log if hit.path == "/robots.txt"]
+    return pages, len(robots) - len(set(robots))
+
+
+def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> list[str]:
+    """What is wrong after all kills; nothing when no page is lost, none is there twice, and no more was fetched again than may be."""
+    wrong = [line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line]
+    want = {urls.canonical(page) for page in web.plan.must_fetch(sitemaps=False)}
+    for name, found in (("jsonl", keys(rows(jsonl))), ("csv", keys(read_csv(table)) if table else None)):
+        if found is not None:
+            wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
+            wrong += [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+    pages, robots = refetched(web)
+    if pages > sum(told.open):
+        wrong.append(f"{pages} pages were fetched again, {sum(told.open)} claims were out at the kills")
+    if robots > len(told.kills) * web.plan.hosts:
+        wrong.append(f"robots.txt was asked for {robots} times too often")
+    return wrong
+
+
+def keys(found: list[dict[str, str]]) -> list[str | None]:
+    """The canonical URLs of rows."""
+    return [urls.canonical(row["requested_url"]) for row in found]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV output; a row of another width than the head is broken."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *body = list(csv.reader(file))
+    assert [row for row in body if len(row) != len(head)] == []
+    return [dict(zip(head, row, strict=True)) for row in body]

@@ -1,0 +1,97 @@
+"""Nothing is lost and nothing is written twice, whoever is killed and when. Twenty kills in one crawl: benchmarks/kills.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from e2e import failpoint
+from e2e.killing import Told, fire, leases_in_files, refetched, under_fire, verdicts
+from e2e.runs import begin, command, job
+from web import preset, serve
+
+from gossamer.assemble import Job, Output
+
+HOSTS, PAGES = 8, 250
+
+
+def big(tmp_path: Path, seeds: list[str], **given: object) -> Job:
+    one = job(seeds, tmp_path, per_host=4, **given)
+    one.outputs = [Output(str(tmp_path / "out.jsonl")), Output(str(tmp_path / "out.csv"))]
+    return one
+
+
+@pytest.mark.parametrize(("processes", "strikes"), [(1, ["door", "store", "all"]), (2, ["child", "door", "all"])])
+def test_three_kills(tmp_path: Path, processes: int, strikes: list[str]) -> None:
+    with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.05)) as web:
+        one = big(tmp_path, web.plan.seeds(), processes=processes)
+        told = under_fire(web, one, strikes, random.Random(), HOSTS * PAGES)
+        print(told)
+        assert verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") == []
+    assert told.kills == strikes
+    summary = json.loads(told.said)
+    assert summary["pages"] == HOSTS * PAGES
+    assert (summary["state"], summary["pending"], summary["dead"]) == ("finished", 0, 0)
+
+
+def killed_at(place: str, after: int, one: Job, tmp_path: Path) -> None:
+    """Run the crawl until it stands still at a place, then kill door and store there."""
+    marker = tmp_path / "marker"
+    marker.unlink(missing_ok=True)
+    door = begin(command(one), failpoint.code(place, after, marker))
+    deadline = time.monotonic() + 60
+    while not marker.exists():
+        assert door.poll() is None, door.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    fire("all", door, Path(one.settings.data))
+    door.communicate()
+
+
+@pytest.mark.parametrize("place", failpoint.PLACES)
+def test_killed_within_a_commit(tmp_path: Path, place: str) -> None:
+    with serve(preset("tiny", hosts=4, pages=50, latency=0.01)) as web:
+        one = big(tmp_path, web.plan.seeds())
+        told = Told()
+        for after in (1, 2, 3, 2):
+            killed_at(place, after, one, tmp_path)
+            told.kills.append("all")
+            told.open.append(leases_in_files(Path(one.settings.data)))
+        lengths = [(tmp_path / name).stat().st_size for name in ("out.jsonl", "out.csv")]
+        last = begin(command(one))
+        said = last.communicate(timeout=60)
+        assert last.returncode == 0, said
+        assert verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") == []
+        assert place == "settled" or refetched(web)[0] > 0
+    assert all(lengths)
+    assert json.loads(said[0])["pages"] == 200
+
+
+def cut_tail(data: Path, size: int) -> int:
+    """Take bytes from the end of the newest append-only file, as a machine that lost its power may."""
+    newest = max((data / "store" / "appendonlydir").glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
+    whole = newest.stat().st_size
+    os.truncate(newest, max(0, whole - size))
+    return whole
+
+
+@pytest.mark.parametrize("size", [1, 700, 5_000, 40_000])
+def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int) -> None:
+    with serve(preset("tiny", hosts=4, pages=50, latency=0.01)) as web:
+        one, data = big(tmp_path, web.plan.seeds()), tmp_path / "data"
+        killed_at("settled", 5, one, tmp_path)
+        assert cut_tail(data, size) > size
+        before = (tmp_path / "out.jsonl").stat().st_size
+        open_now = leases_in_files(data)
+        last = begin(command(one))
+        said = last.communicate(timeout=60)
+        assert last.returncode == 0, said
+        told = Told(kills=["all"], open=[open_now])
+        assert [line for line in verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") if "again" not in line] == []
+    assert before > 0
+    summary = json.loads(said[0])
+    assert (summary["pages"], summary["pending"]) == (200, 0)
