@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import platform
@@ -20,7 +19,7 @@ ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What must be the same when a crawl is resumed; the rest (limits, pace, outputs) may change."""
+    """What makes a crawl, and must be the same when it is resumed (but for targets); the rest (limits, pace, outputs) may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -31,6 +30,10 @@ class Spec(msgspec.Struct, frozen=True):
     seen: str = "default"
     drop: list[str] = []
     """Query parameters that make no difference, beyond the usual tracking ones."""
+
+
+BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
+"""What must be the same; other targets of a crawl with the same name are further seeds."""
 
 
 class Record(msgspec.Struct):
@@ -90,14 +93,15 @@ class Crawls:
             )
         record = await self.get(name)
         if record is not None:
-            differ = [f for f in Spec.__struct_fields__ if getattr(record.spec, f) != getattr(spec, f)]
+            differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
         fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["run_at"] = repr(time.time())
+        fields["spec"] = msgspec.json.encode(spec).decode()
         if record is None:
-            fields |= {"spec": msgspec.json.encode(spec).decode(), "started_at": repr(time.time()), "spent": "0"}
+            fields |= {"started_at": repr(time.time()), "spent": "0"}
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
         await self._do(self.store.client.sadd(keys.CRAWLS, name))
         return await self.need(name)
@@ -132,43 +136,6 @@ class Crawls:
         pairs = sorted(x.decode().split("\t", 1) for x in found)
         return [(source, target) for source, target in pairs]
 
-    async def forget(self, name: str) -> None:
-        """Remove a crawl and all its keys (its hosts' shared state stays)."""
-        for bucket in range(self.store.buckets):
-            await self._sweep_keys(f"{keys.tag(bucket)}{name}:*")
-            await self._do(self.store.client.srem(f"{keys.tag(bucket)}c", name))
-        await self._do(self.store.client.delete(keys.record(name), keys.anchors(name)))
-        await self._do(self.store.client.srem(keys.CRAWLS, name))
-
-    async def drop_queue(self, name: str) -> int:
-        """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
-        dropped = 0
-        for bucket in range(self.store.buckets):
-            tag = f"{keys.tag(bucket)}{name}:"
-            for part in ("q:*", "t:*", "h:*", "r:*", "l", "lp"):
-                await self._sweep_keys(tag + part)
-            counts = await self._do(self.store.client.hmget(tag + "n", ["open", "infra"]))
-            left = int(counts[0] or 0) - int(counts[1] or 0)
-            pipe = self.store.client.pipeline()
-            pipe.hset(tag + "n", mapping={"open": 0, "infra": 0})
-            pipe.hincrby(tag + "n", "failed", left)
-            if left:
-                pipe.hincrby(tag + "n", "err:expired", left)
-            await self.store.guard(pipe.execute())
-            dropped += left
-        return dropped
-
-    async def _sweep_keys(self, pattern: str) -> None:
-        escaped = pattern.replace("[", "\\[")
-        cursor = 0
-        while True:
-            cursor, found = await self._do(self.store.client.scan(cursor, match=escaped, count=1000))
-            if found:
-                await self._do(self.store.client.unlink(*found))
-            if cursor == 0:
-                return
-            await asyncio.sleep(0)
-
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))
 
@@ -176,16 +143,3 @@ class Crawls:
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
     lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
     return f"crawl {name} cannot go on with other bounds ({lines}): give the same, or use --fresh or another --name"
-
-
-async def reopen(store: Store, host: str) -> None:
-    """Forget that a host's robots.txt could not be read: a crawl that begins anew asks again at once."""
-    key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
-    versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
-    closed = [
-        field
-        for scheme, v in zip("hs", versions, strict=True)
-        if int(v or 0) < 0
-        for field in (f"v{scheme}", f"e{scheme}")
-    ]
-    await store.guard(cast(Awaitable[Any], store.client.hdel(key, "w", "ah", "as", *closed)))

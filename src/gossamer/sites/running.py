@@ -81,6 +81,6 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
 
 def _detail(path: Path, error: Exception) -> str:
     """File and line of the site's own frame, and what went wrong there."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()]
     where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}" if frames else path.name
     return f"{where}: {type(error).__name__}: {error}"
