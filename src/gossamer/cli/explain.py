@@ -121,7 +121,7 @@ class Teller:
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
         """The pure filters, as `add` applies them."""
         from gossamer.assemble import Job, scope
-        from gossamer.door import prepare
+        from gossamer.seeding import prepare
 
         targets = [target for target in record.spec.targets if target != "-"]
         try:

@@ -147,7 +147,9 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
         return await _ended(crawls, record, "its queue is dropped")
     if record.state in ("finished", "cancelled"):
         return f"nothing to cancel, it is {record.state}", 0
-    dropped = await crawls.drop_queue(record.name)
+    from gossamer.frontier.clearing import drop_queue
+
+    dropped = await drop_queue(crawls.store, record.name)
     await crawls.set(record.name, "cancelled", "by gossamer cancel")
     return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
 

@@ -1,0 +1,104 @@
+"""Targets -> seeds in the frontier: reads them, joins them to sites, adds them in batches; what is no request is kept aside."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer import targets
+from gossamer import url as urls
+from gossamer.assemble import Bench, Job, Setup
+from gossamer.errors import UsageError
+from gossamer.frontier.crawls import Record, Spec
+from gossamer.frontier.store import Store
+from gossamer.request import Request
+from gossamer.road.taker import Taken
+
+BATCH = 5000
+"""Seeds added in one go."""
+
+
+def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
+    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError, ConfigError."""
+    if not job.targets and only is None:
+        raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
+    read = [targets.read(text) for text in job.targets]
+    sites = site_files.load_all(job.targets, job.args)
+    name = job.name or targets.crawl_name(read, [site.name for site in sites])
+    rejected: list[targets.Rejected] = []
+    given: list[Request] = []
+    credentials: dict[str, tuple[str, str]] = {}
+    plain = [request for target in read if target.kind != "site" for request in targets.requests(target, rejected)]
+    wanted = [*plain, *(seed for site in sites for seed in site.requests())]
+    if only is not None:
+        wanted = list(targets.requests(targets.read(only), rejected))
+    for request in wanted:
+        bare, secret = urls.split_credentials(request.url)
+        if secret is not None:
+            credentials[urls.host(bare)] = secret
+        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
+    if rejected:
+        keep_aside(Path(job.settings.data) / name, rejected)
+    if not given:
+        raise UsageError(_no_seeds(rejected))
+    s = job.settings
+    spec = Spec(
+        sorted(job.targets),
+        s.scope,
+        sorted(s.include),
+        sorted(s.exclude),
+        s.depth,
+        s.agent,
+        s.seen,
+        sorted(s.drop_parameters),
+    )
+    return Setup(
+        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope), credentials=credentials,
+        allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
+    ), given  # fmt: skip
+
+
+def anchors(given: list[Request], scope: str) -> list[str]:
+    """The URLs that make the scope: of very many one a host is enough, unless the paths matter."""
+    if scope in ("page", "prefix") or len(given) <= 10_000:
+        return list(dict.fromkeys(request.url for request in given))
+    return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
+
+
+async def seed(setup: Setup, store: Store, given: list[Request], record: Record) -> None:
+    """Add the seeds, in batches; adding them again changes nothing."""
+    bench_stop = asyncio.Event()
+    bench = Bench(setup, store, "door", bench_stop)
+    try:
+        flags = "r" if record.seeded else ""  # a known seed is not found a second time
+        taken = Taken()
+        for number, request in enumerate(given, 1):
+            infra = "i" if (request.use or "").startswith("@") else ""
+            bench.taker.request(request, taken, flags=flags + infra)
+            if number % BATCH == 0 or number == len(given):
+                await bench.frontier.add(taken.adds)
+                if not record.seeded:
+                    await bench.frontier.count(
+                        {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
+                    )
+                taken = Taken()
+        await bench.crawls.seeded(setup.crawl)
+    finally:
+        await bench.close()
+
+
+def keep_aside(folder: Path, rejected: list[targets.Rejected]) -> None:
+    """Write bad seed lines beside the crawl, so that none is lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "rejected.jsonl", "wb") as file:
+        file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+
+
+def _no_seeds(rejected: list[targets.Rejected]) -> str:
+    if not rejected:
+        return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
+    first = rejected[0]
+    return f"none of the {len(rejected)} lines is a request; {first.source} line {first.line}: {first.reason}"
