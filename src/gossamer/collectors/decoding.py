@@ -64,11 +64,13 @@ def _gzip(body: bytes, most: int) -> bytes:
 def _deflate(body: bytes, most: int) -> bytes:
     """zlib as the RFC has it, or the raw stream that some servers send."""
     for window in (ZLIB, RAW):
+        undo = isal_zlib.decompressobj(window)
         try:
-            out: bytes = isal_zlib.decompressobj(window).decompress(body, most)
+            out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        return out
+        # two plain bytes may pass for raw deflate: it has to come to its end, or to be worth it
+        return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
 
@@ -89,16 +91,17 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
     return out
 
 
-def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int) -> bytearray:
-    """A member again whose first `sound` bytes are good: the piece behind them in small steps."""
-    undo, at = isal_zlib.decompressobj(window), 0
+def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
+    """A member again whose first `sound` bytes are good: what is behind them in small steps, at last byte by byte."""
+    undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
-        while at < len(view) and len(out) < most:
-            step = PIECE if at < sound else 64
+        while at < len(view) and len(out) < most and not undo.eof:
+            step = min(PIECE, sound - at) if at < sound else fine
             out += undo.decompress(view[at : at + step], most - len(out))
             at += step
     except BROKEN:
-        pass
+        if fine > 1:
+            return _last(view, at, window, out[:before], most, 1)
     return out
 
 
@@ -114,10 +117,10 @@ def _brotli(body: bytes, most: int) -> bytes:
             if size >= most:
                 break
             part = undo.process(b"", output_buffer_limit=min(most - size, 1 << 20))
+        whole = undo.is_finished()
     except brotli.error:
-        if not out:
-            return body
-    return b"".join(out)
+        whole = False
+    return b"".join(out) if out or whole else body
 
 
 def _zstd(body: bytes, most: int) -> bytes:
@@ -131,9 +134,8 @@ def _zstd(body: bytes, most: int) -> bytes:
                 out.append(part)
                 size += len(part)
     except zstandard.ZstdError:
-        if not out:
-            return body
-    return b"".join(out)
+        pass
+    return b"".join(out) if out or body[:4] == b"\x28\xb5\x2f\xfd" else body
 
 
 _DECODERS = {"gzip": _gzip, "x-gzip": _gzip, "deflate": _deflate, "br": _brotli, "zstd": _zstd}

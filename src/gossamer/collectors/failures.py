@@ -34,7 +34,7 @@ _FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
 _DETAILS = {
     pycurl.E_PARTIAL_FILE: "the connection ended before the body was whole",
     pycurl.E_GOT_NOTHING: "the server closed the connection without an answer",
-    WEIRD: "the answer is no HTTP", TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
+    TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
 }  # fmt: skip
 
 
@@ -55,7 +55,8 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why
             return Why("private", "the connection led to another address than the checked one", True)
         case "again":
             return Why("reset", "the server closed the connection without an answer, again and again")
+    if code == WEIRD or (code == pycurl.E_UNSUPPORTED_PROTOCOL and not text.startswith("Protocol ")):
+        return Why("reset", f"the answer is no HTTP: {text[:150]}")
     if code == pycurl.E_UNSUPPORTED_PROTOCOL:
-        plain = "HTTP/0.9" in text
-        return Why("reset", _DETAILS[WEIRD]) if plain else Why("filter", "only http and https are fetched", True)
+        return Why("filter", "only http and https are fetched", True)
     return Why(_REASONS.get(code, "reset"), _DETAILS.get(code) or text[:200] or "the transfer failed", code in _FINAL)

@@ -27,6 +27,22 @@ class Bounds(msgspec.Struct, frozen=True):
     truncate: bool = False
 
 
+class Dialled:
+    """A new socket on its way to curl, which takes a duplicate of its descriptor: ours ends as soon as curl has looked at it."""
+
+    __slots__ = ("socket",)
+
+    def __init__(self, made: socket.socket) -> None:
+        self.socket = made
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self.socket.fileno()
+
+    def __del__(self) -> None:
+        self.socket.close()
+
+
 class Transfer:
     """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
 
@@ -77,14 +93,14 @@ class Transfer:
             self.tries = 1
             curl.setopt(pycurl.FRESH_CONNECT, 1)
 
-    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
+    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> Dialled | int:
         """The second lock: only the pinned address is dialled."""
         family, kind, protocol, place = address
         if place[0] != self.pin:
             self.problem = "private"
             refused: int = pycurl.SOCKET_BAD
             return refused
-        return socket.socket(family, kind, protocol)
+        return Dialled(socket.socket(family, kind, protocol))
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
         """Called when the request is about to go out, also on a kept connection and when curl sends it again."""
