@@ -83,7 +83,7 @@ def fire(strike: str, door: subprocess.Popen[str], data: Path) -> tuple[bool, in
     for pid in survivors:
         halt(pid, signal.SIGSTOP)
     try:
-        out = leases_in_files(data) if store in victims else leases(socket_of(data))
+        out = count_leases(data, store in victims)
     finally:
         for pid in survivors:
             halt(pid, signal.SIGCONT)
@@ -96,6 +96,14 @@ def halt(pid: int, how: signal.Signals) -> None:
         os.kill(pid, how)
     except ProcessLookupError:
         pass
+
+
+def count_leases(data: Path, dead: bool) -> int:
+    """Claims that are out, whether the store lives or not."""
+    try:
+        return leases_in_files(data) if dead else leases(socket_of(data))
+    except redis.ConnectionError:  # it was dead already
+        return leases_in_files(data)
 
 
 def leases(url: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from urllib.parse import urljoin
@@ -52,10 +53,9 @@ class Gate:
     async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, access.Access]:
         """Fetch an origin's robots.txt for a robots claim and hand the outcome to the frontier.
 
-        Returns the last answer, the monotonic time it began, and the outcome.
+        Returns the last answer, the monotonic time its request began, and the outcome.
         """
-        began = time.monotonic()
-        result = await self._follow(claim.request)
+        result, began = await self._follow(claim)
         stale = await self._stale(claim)
         found = access.access(result, self._agent, wait(claim.robots, self._retries), stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
@@ -72,17 +72,23 @@ class Gate:
         )  # fmt: skip
         return result, began, found
 
-    async def _follow(self, request: Request) -> Page | Failure:
-        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard."""
-        result = await self._collector.collect(request, {})
+    async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
+        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard.
+
+        They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
+        """
+        began = time.monotonic()
+        result = await self._collector.collect(claim.request, {})
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
-                return result
+                break
             target = self._parse(urljoin(result.url, result.header("location") or ""))
             if target is None or not target.startswith(("http://", "https://")):
-                return result
+                break
+            await asyncio.sleep(max(0.0, began + max(claim.delay, claim.floor) - time.monotonic()))
+            began = time.monotonic()
             result = await self._collector.collect(Request(target), {})
-        return result
+        return result, began
 
     async def _stale(self, claim: Claim) -> int:
         """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""

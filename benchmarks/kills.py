@@ -1,0 +1,72 @@
+"""Nothing lost: twenty `kill -9` at random instants within one crawl, restarted each time by the same command.
+
+    python benchmarks/kills.py [--kills 20] [--hosts 8] [--pages 250] [--processes 1 2] [--seed 1]
+
+Killed are the door (with --processes 1 that is the worker), the embedded store, a worker process, or all at once. For each number of
+processes one line: pages missing, rows broken or twice (JSON lines and CSV), pages fetched again beside the claims that were
+started and not settled at each kill, robots.txt asked for again beside one a host and kill. Exit 1 when anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from e2e.killing import refetched, under_fire, verdicts
+from e2e.runs import job
+from web import preset, serve
+
+from gossamer.assemble import Output
+
+
+def crawl(processes: int, options: argparse.Namespace) -> bool:
+    """One crawl with all its kills; whether all is right."""
+    rng = random.Random(options.seed)
+    kinds = ["door", "store", "all"] + (["child"] if processes > 1 else [])
+    strikes = [kinds[k % len(kinds)] for k in range(options.kills)]
+    rng.shuffle(strikes)
+    plan = preset("tiny", hosts=options.hosts, pages=options.pages, latency=0.02, spread=0.1)
+    with tempfile.TemporaryDirectory(prefix="gt-") as name, serve(plan) as web:
+        folder = Path(name)
+        one = job(web.plan.seeds(), folder, per_host=4, processes=processes)
+        one.outputs = [Output(str(folder / "out.jsonl")), Output(str(folder / "out.csv"))]
+        told = under_fire(web, one, strikes, rng, options.hosts * options.pages)
+        wrong = verdicts(web, told, folder / "out.jsonl", folder / "out.csv")
+        pages, robots = refetched(web)
+    summary = json.loads(told.said)
+    ended = summary["pages"] + summary["redirected"] + summary["failed"] + summary["dead"] + summary["pending"]
+    if summary["found"] != ended + sum(summary["skipped"].values()):
+        wrong.append(f"the summary does not add up: {told.said}")
+    if summary["pages"] != options.hosts * options.pages:
+        wrong.append(f"{summary['pages']} pages counted, {options.hosts * options.pages} are there")
+    dealt = ", ".join(f"{told.kills.count(kind)} {kind}" for kind in kinds)
+    print(
+        f"{processes} processes, {summary['pages']} pages, {len(told.kills)} kills ({dealt}) in {told.seconds:.0f} s: "
+        f"{pages} pages fetched again ({sum(told.open)} claims were out), {robots} robots.txt again; "
+        + ("; ".join(wrong) or "nothing missing, broken or twice"),
+        flush=True,
+    )
+    return not wrong
+
+
+def main() -> None:
+    """Both numbers of processes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--hosts", type=int, default=8)
+    parser.add_argument("--pages", type=int, default=250, help="of each host")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    right = [crawl(processes, options) for processes in options.processes]
+    sys.exit(0 if all(right) else 1)
+
+
+if __name__ == "__main__":
+    main()
