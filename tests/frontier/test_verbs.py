@@ -386,6 +386,19 @@ async def test_a_discovered_host_s_budget_grows_with_its_standing(bed: Beds) -> 
     assert await b.adds_up()
 
 
+async def test_a_host_that_one_domain_vouches_for_has_little_and_more_as_the_crawl_grows(bed: Beds) -> None:
+    b = bed()
+    urls = [f"{A}/{i}" for i in range(20)]
+    assert await b.add(*urls, flags="", voucher="1") == (20, 0, 15)
+    await b.frontier.count({"pages": 3000, "found": 3000})
+    await b.add(f"{A}/x", flags="", voucher="1")
+    assert (await b.counts())["skip:budget"] == 13, "three more, a thousandth"
+    await b.frontier.count({"pages": 1_000_000, "found": 1_000_000})
+    await b.add(f"{A}/y", flags="", voucher="1")
+    assert (await b.counts())["skip:budget"] == 0
+    assert await b.adds_up()
+
+
 async def test_a_flat_budget_asks_for_no_standing(bed: Beds) -> None:
     b = bed(host_pages=-3)
     assert await b.add(*(f"{A}/{i}" for i in range(10)), flags="") == (10, 0, 7)
@@ -396,7 +409,7 @@ async def test_strangers_live_on_a_share_of_the_crawl(bed: Beds) -> None:
     urls = [f"https://s{i}.example/" for i in range(50)]
     assert await b.add(*urls, flags="") == (50, 0, 45)
     await b.frontier.count({"pages": 100, "found": 100})
-    assert await b.add(*(f"{url}x" for url in urls[:10]), flags="") == (10, 0, 6)
+    assert await b.add(*(f"{url}x" for url in urls[:10]), flags="") == (10, 0, 9)
     assert await b.adds_up()
 
 

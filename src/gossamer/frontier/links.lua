@@ -2,8 +2,9 @@
 -- Promise: a URL is taken once however many producers offer it at the same moment; each refusal is counted.
 -- Cost: about 1 us a known URL, 5 us a new one; a group of links shares the reads and writes of its host.
 
--- Pages a discovered host may still have: its budget grows with the domains in good standing that link to it;
--- a host nobody vouches for lives on a 4 % share of what the crawl has fetched. cap < 0: -cap for everybody.
+-- Pages a discovered host may still have: its budget grows with the domains in good standing that link to it. One link alone
+-- may be spam: such a host has 5 pages and a thousandth of what the crawl has fetched. Hosts that nobody vouches for share a
+-- hundredth, for each costs its robots.txt, too. cap < 0: -cap for everybody.
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')
   if voucher ~= '' and num(v[2], 0) < 10 and call('SADD', C .. 'v:' .. host, voucher) == 1 then
@@ -11,9 +12,11 @@ local function room(host, voucher, cap)
   end
   n = num(v[2], 0)
   if cap < 0 then return -cap - num(v[1], 0) end
-  if n > 0 then return math.ceil(cap * (n > 2 and 1 or n == 2 and 0.1 or 0.02)) - num(v[1], 0) end
+  if n > 1 then return math.ceil(cap * (n > 2 and 1 or 0.1)) - num(v[1], 0) end
   local c = call('HMGET', C .. 'n', 'pages', 'strangers')
-  return math.floor(num(c[1], 0) / 25) + 5 - num(c[2], 0), true
+  local pages = num(c[1], 0)
+  if n == 1 then return math.min(math.ceil(cap * 0.02), 5 + math.floor(pages / 1000)) - num(v[1], 0) end
+  return 5 + math.floor(pages / 100) - num(c[2], 0), true
 end
 
 -- Queue the entries; what is over the host's budget is parked; a host whose standing grew gets its parked URLs back.
