@@ -47,6 +47,8 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why
     match problem:
         case "too-large":
             return Why("too-large", f"the body is larger than {wire} bytes", True)
+        case "chunks":
+            return Why("too-large", "the body comes in too many pieces", True)
         case "headers":
             return Why("too-large", _DETAILS[TOO_LARGE], True)
         case "content-type":

@@ -31,6 +31,9 @@ MOST_ADDRESSES = 3
 """Addresses of a host that are tried in one visit."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
+_FRAMING = ("content-length", "transfer-encoding")
+"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of this one."""
+_WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
@@ -94,6 +97,8 @@ class HttpCollector:
     async def collect(self, request: Request, headers: Mapping[str, str]) -> Page | Failure:
         """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried."""
         began, now = time.perf_counter(), time.time()
+        if not request.url.startswith(_WEB):
+            return _refused("filter", "only http and https are fetched", True, now, 0.0)
         authority = split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if not found.addresses:
@@ -126,19 +131,24 @@ class HttpCollector:
             addresses = (better, *(one for one in addresses if one != better))
         addresses = addresses[:MOST_ADDRESSES]
         curl, ends, error = transfer.curl, time.perf_counter() + self._total, None
-        transfer.changed = True
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, _milli(self._connect / len(addresses)))
-        for place, address in enumerate(addresses):
-            transfer.begin()
-            transfer.dial(address)
-            curl.setopt(pycurl.TIMEOUT_MS, _milli(ends - time.perf_counter()))
-            error = await self._multi.perform(curl)
-            if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem:
-                if place and transfer.sent:
-                    if len(self._better) >= 10_000:
-                        self._better.clear()
-                    self._better[authority] = address
-                break
+        try:
+            for place, address in enumerate(addresses):
+                transfer.begin()
+                transfer.dial(address)
+                if place:
+                    curl.setopt(pycurl.TIMEOUT_MS, _milli(ends - time.perf_counter()))
+                error = await self._multi.perform(curl)
+                if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem:
+                    if place and transfer.sent:
+                        if len(self._better) >= 10_000:
+                            self._better.clear()
+                        self._better[authority] = address
+                    break
+        finally:
+            curl.setopt(pycurl.CONNECTTIMEOUT_MS, _milli(self._connect))
+            if place:
+                curl.setopt(pycurl.TIMEOUT_MS, _milli(self._total))
         return error
 
     def _transfer(self) -> Transfer:
@@ -150,14 +160,13 @@ class HttpCollector:
     def _set_up(self, transfer: Transfer, request: Request, headers: Mapping[str, str]) -> str | None:
         """Everything that differs between transfers; returns what is wrong with the request."""
         curl = transfer.curl
-        transfer.begin()
         try:
             curl.setopt(pycurl.URL, request.url)
         except (ValueError, pycurl.error):
             return "the URL is malformed"
         if headers:
             for name, value in headers.items():
-                if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value):
+                if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value) or name.lower() in _FRAMING:
                     return f"the header {name[:40]!r} is malformed"
             transfer.headed = True
             given = {name.lower() for name in headers}
@@ -174,6 +183,7 @@ class HttpCollector:
         if transfer.changed or self._multi.closed:
             transfer.curl.close()
             return
+        transfer.begin()  # a handle that waits holds no body
         if transfer.headed:
             transfer.headed = False
             transfer.curl.setopt(pycurl.HTTPHEADER, self._lines)
@@ -183,7 +193,7 @@ class HttpCollector:
         self, transfer: Transfer, request: Request, error: tuple[int, str] | None, now: float, elapsed: float
     ) -> Page | Failure:
         status, sent, size = transfer.status(), transfer.sent, transfer.size
-        if error is None and transfer.overlong():
+        if not transfer.problem and transfer.overlong():
             transfer.problem = "headers"
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")
@@ -200,7 +210,8 @@ class HttpCollector:
         coding = ",".join([value for name, value in headers if name == "content-encoding"])
         if coding and body:
             try:
-                body = decode(body, coding, self._decoded, cut=self._bounds.truncate or status >= 300)
+                most = self._decoded if status < 300 else min(self._decoded, transfer.most)
+                body = decode(body, coding, most, cut=self._bounds.truncate or status >= 300)
             except TooLarge:
                 detail = f"decoded it is larger than {self._decoded} bytes"
                 return Failure("too-large", detail, now, elapsed, size, True, status=status)

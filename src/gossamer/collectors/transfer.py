@@ -122,7 +122,7 @@ class Transfer:
         self.size += len(data)
         self.chunks.append(data)
         if self.size > self.most or len(self.chunks) > MOST_CHUNKS:
-            self.problem = "too-large"
+            self.problem = "too-large" if self.size > self.most else "chunks"
             return 0
         return None
 
@@ -138,7 +138,7 @@ class Transfer:
 
     def cut(self) -> bool:
         """Whether a body that is too large is kept as far as it was read."""
-        return self.problem == "too-large" and (self.bounds.truncate or self.status() >= 300)
+        return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:
         """Status of the final answer, or of the last interim one; 0 before there is one."""
