@@ -123,11 +123,12 @@ def read(folder: int, name: bytes, most: int) -> Kept | None:
         fd = os.open(name, _FILE, dir_fd=folder)
     except (OSError, ValueError):
         return None
-    with os.fdopen(fd, "rb") as file:
+    with Closing(fd):
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             return None
-        body = file.read(most + 1)
+        with os.fdopen(os.dup(fd), "rb") as file:
+            body = file.read(most + 1)
     return Kept(200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body)))
 
 
