@@ -6,6 +6,7 @@ A bad line of a list is kept aside with its number and reason; the rest goes on.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -69,9 +70,10 @@ def read(text: str) -> Target:
     if "://" in text:
         return Target("url", _url(text, text))
     path = Path(text)
-    if path.is_dir() or (path.suffix == ".py" and path.is_file()):
+    is_file = os.path.isfile(text)  # unlike Path's, it takes any text
+    if os.path.isdir(text) or (path.suffix == ".py" and is_file):
         return Target("site", str(path))
-    if path.is_file():
+    if is_file:
         return Target("list", str(path))
     if path.suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
         raise UsageError(
@@ -130,6 +132,8 @@ def _seed(line: SeedLine) -> Request:
         raise ValueError(f"carry is larger than {CARRY} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:
         raise ValueError("priority must lie between -1000000 and 1000000")
+    if line.depth < 0:
+        raise ValueError("depth is 0 or more")
     return Request(**{**fields, "method": line.method.upper()})
 
 
