@@ -30,6 +30,7 @@ from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate
+from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
@@ -163,10 +164,11 @@ class Bench:
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         files, own_tables = outputs(setup, self.sites)
-        self.committer = Committer(
+        self.outputs = Outputs(
             self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
             log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
+        self.committer = Committer(self.frontier, self.outputs)
         deadline = None if setup.deadline is None else time.monotonic() + setup.deadline
         self.worker = Worker(
             self.frontier, self._visitor(settings), self.committer, buckets=store.buckets, concurrency=settings.concurrency,
@@ -219,14 +221,14 @@ class Bench:
             print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
 
     async def run(self) -> str:
-        """Work until the worker ends; its outcome. Outputs are left as they are: `Committer.finish` ends them."""
-        await self.committer.open()
+        """Work until the worker ends; its outcome. Outputs are left as they are: `Outputs.finish` ends them."""
+        await self.outputs.open()
         await self._state()
         return await self.worker.run()
 
     async def close(self) -> None:
         """Let connections and files go."""
-        self.committer.release()
+        self.outputs.release()
         await self.http.close()
         await self.robots.close()
         await self.resolver.close()

@@ -159,7 +159,7 @@ class Run:
         try:
             outcome = await bench.run()
             if outcome == "finished":
-                await bench.committer.finish()
+                await bench.outputs.finish()
             return outcome
         finally:
             await bench.close()
@@ -171,8 +171,8 @@ class Run:
         if outcome == "finished":
             bench = Bench(self.setup, self.store, "door", self.stop)
             try:
-                await bench.committer.open()
-                await bench.committer.finish()
+                await bench.outputs.open()
+                await bench.outputs.finish()
             finally:
                 await bench.close()
         return outcome

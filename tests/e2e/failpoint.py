@@ -45,16 +45,16 @@ def install(place: str, after: int, marker: str) -> None:
 
         exact.write_at = write_at
     elif place == "written":
-        from gossamer.road.committer import Committer
+        from gossamer.road.outputs import Outputs
 
-        append = Committer._append
+        append = Outputs._append
 
-        def appended(self: Committer, rows: list[Any]) -> Any:
-            moves = append(self, rows)
+        def appended(self: Outputs, *given: Any) -> Any:
+            moves = append(self, *given)
             hold()
             return moves
 
-        Committer._append = appended  # type: ignore[method-assign] # that is the point of it
+        Outputs._append = appended  # type: ignore[method-assign] # that is the point of it
     else:
         from gossamer.frontier.verbs import Frontier
 

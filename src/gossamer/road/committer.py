@@ -9,17 +9,14 @@ written again without it. After a surprise nothing is tried again here: the work
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable
 
 from gossamer.errors import Stale
-from gossamer.parts import FileOutput, FileSink, Frontier, Log, TableSink
-from gossamer.visit import Adds, Row, Visit
+from gossamer.parts import Frontier
+from gossamer.road.outputs import Moves, Outputs
+from gossamer.visit import Adds, Visit
 
 MOST_VISITS = 256
 MOST_BYTES = 32 << 20
@@ -29,25 +26,17 @@ COMPANY = 32
 
 
 class Committer:
-    """Writes and settles what visits ended with. `alone`: no other process writes these files, the lock is kept."""
+    """Writes and settles what visits ended with."""
 
-    def __init__(
-        self, frontier: Frontier, *, buckets: int, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
-        tables: Sequence[TableSink] = (), log: Log | None = None, alone: bool = True,
-    ) -> None:  # fmt: skip
+    def __init__(self, frontier: Frontier, outputs: Outputs) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits in the commit under way."""
         self.refused = 0
         """Visits whose claim was no longer ours."""
-        self._frontier, self._buckets, self._alone = frontier, buckets, alone
-        self._files, self._tables, self._log = files, tables, log
+        self._frontier, self._outputs = frontier, outputs
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self._size = 0
-        self._lengths: dict[str, int] = {}
-        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._locked = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -72,18 +61,6 @@ class Committer:
         """Visits handed over and not settled yet."""
         return self.under_way + self.waiting
 
-    async def open(self) -> None:
-        """Prepare the outputs, so that what is wrong with them is said before the first page is fetched."""
-        await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
-        self._locked = True
-        await self._read_lengths()
-        for output in self._files:
-            for sink in output.sinks():  # what a killed run left beyond the committed length goes now
-                await self._in_thread(sink.append, self._lengths[sink.target()], ())
-        if not self._alone:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
-            self._locked = False
-
     async def run(self) -> None:
         """Commit until `close` was called and nothing waits. A surprise ends it."""
         while not self._closing or self.waiting:
@@ -106,60 +83,20 @@ class Committer:
         self._closing = True
         self._wake.set()
 
-    async def finish(self) -> None:
-        """After `run` has ended well: close the outputs (the last Parquet part)."""
-        if not self._locked:
-            await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
-            self._locked = True
-        await self._read_lengths()
-        await self._in_thread(self._close_outputs)
-
-    def release(self) -> None:
-        """Let lock and thread go, however it ended."""
-        self._thread.shutdown(wait=True)
-        os.close(self._lock)
-
     async def _commit(self, bucket: int, batch: list[Visit]) -> None:
+        """Rows first, then the settle with the files' new lengths; what is refused is cut and left out."""
         rows = [row for visit in batch for row in visit.rows]
-        if self._log is not None or (self._tables and rows):
-            await self._in_thread(self._write_aside, batch, rows)
-        if not rows or not self._files:
-            return await self._settle(bucket, batch, ())
-        if not self._locked:
-            await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
-            self._locked = True
-        try:
-            kinds = [sink.target() for output in self._files for sink, _ in output.route(rows)]
-            if not self._alone or any(path not in self._lengths for path in kinds):
-                await self._read_lengths()
-            await self._commit_rows(bucket, batch)
-        finally:
-            if not self._alone:
-                fcntl.flock(self._lock, fcntl.LOCK_UN)
-                self._locked = False
+        await self._outputs.aside(batch, rows)
+        async with self._outputs.exact(rows) as append:
+            while True:
+                moves = await append([row for visit in batch for row in visit.rows]) if append else ()
+                lost = await self._settle(bucket, batch, moves) if batch else set()
+                if not lost:
+                    return
+                batch = [visit for visit in batch if visit.claim.token not in lost]
 
-    async def _commit_rows(self, bucket: int, batch: list[Visit]) -> None:
-        """Append, then settle with the new lengths; under the lock."""
-        while True:
-            rows = [row for visit in batch for row in visit.rows]
-            moves = await self._in_thread(self._append, rows)
-            lost = await self._try_settle(bucket, batch, moves)
-            if lost is None:
-                self._lengths.update((path, new) for path, _, new in moves)
-                return
-            batch = [visit for visit in batch if visit.claim.token not in lost]
-
-    async def _settle(self, bucket: int, batch: list[Visit], moves: Sequence[tuple[str, int, int]]) -> None:
-        while batch:
-            lost = await self._try_settle(bucket, batch, moves)
-            if lost is None:
-                return
-            batch = [visit for visit in batch if visit.claim.token not in lost]
-
-    async def _try_settle(
-        self, bucket: int, batch: list[Visit], moves: Sequence[tuple[str, int, int]]
-    ) -> set[int] | None:
-        """None when settled; the tokens that are no longer ours when not."""
+    async def _settle(self, bucket: int, batch: list[Visit], moves: Moves) -> set[int]:
+        """Settle all, or nothing: then the tokens that are no longer ours."""
         counts: Counter[str] = Counter()
         adds: Adds = {}
         for visit in batch:
@@ -173,48 +110,5 @@ class Committer:
         except Stale as stale:
             self.refused += len(stale.tokens)
             return set(stale.tokens)
-        return None
-
-    async def _read_lengths(self) -> None:
-        """Committed length of every output: the largest that any bucket knows (one lock orders them all).
-
-        One that no bucket knows is new to the crawl: it is prepared, and its first length committed before any row.
-        """
-        sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
-        sinks |= {table.target(): table for table in self._tables}
-        known: dict[str, int] = {}
-        for bucket in range(self._buckets if sinks else 0):
-            for path, length in zip(sinks, await self._frontier.lengths(bucket, list(sinks)), strict=True):
-                if length is not None:
-                    known[path] = max(known.get(path, 0), length)
-        for path in sinks.keys() - known.keys():
-            known[path] = await self._in_thread(sinks[path].prepare)
-            await self._frontier.base(path, known[path])
-        self._lengths = known
-
-    def _append(self, rows: list[Row]) -> list[tuple[str, int, int]]:
-        """In the thread: rows to their files; (path, committed, new length) of each that moved."""
-        moves = []
-        for output in self._files:
-            for sink, part in output.route(rows):
-                path = sink.target()
-                committed = self._lengths[path]
-                moves.append((path, committed, sink.append(committed, part)))
-        return moves
-
-    def _write_aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        if self._log is not None:
-            self._log.write([attempt for visit in batch for attempt in visit.attempts])
-        if rows:
-            for table in self._tables:
-                table.upsert(rows)
-
-    def _close_outputs(self) -> None:
-        for output in self._files:
-            for sink in output.sinks():
-                sink.close(self._lengths.get(sink.target(), 0))
-        for table in self._tables:
-            table.close()
-
-    def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
-        return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+        self._outputs.moved(moves)
+        return set()
