@@ -15,7 +15,7 @@ import uvloop
 from collectors.loopback import LOOPBACK, Asked, answer, bad, collecting, get, good, names_of, saying, serving
 from gossamer.collectors.http import HttpCollector
 from gossamer.collectors.transfer import Bounds, Transfer
-from gossamer.egress.resolver import Refused, Resolved, Resolver
+from gossamer.egress.resolver import Resolver
 from gossamer.request import Request
 
 OK = answer(b"<p>ok")
@@ -289,11 +289,6 @@ async def test_what_the_guard_refuses_makes_no_connection() -> None:
         assert server.accepts == 0
     async with collecting(Resolver(LOOPBACK, lookup=None)) as collector:
         assert bad(await collector.collect(Request("http://nobody.invalid/"), {})).reason == "dns"
-
-
-def test_answers_of_the_resolver_fit() -> None:
-    assert Resolved(("1.1.1.1",)).addresses
-    assert not Refused("dns", "x", True).addresses
 
 
 async def test_the_same_collector_serves_all_sizes() -> None:

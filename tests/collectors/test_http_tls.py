@@ -18,6 +18,7 @@ from gossamer.request import Request
 from web import Plan, certs
 
 OK = answer(b"<p>ok")
+HEAD = [(":status", "200"), ("content-type", "text/html"), ("x-a", "b")]
 
 
 def made(folder: Path, fault: str, alpn: tuple[str, ...] = ()) -> tuple[ssl.SSLContext, str]:
@@ -119,8 +120,7 @@ async def multiplexed(
                         if refuse:
                             conn.reset_stream(event.stream_id, 2)
                             continue
-                        head = [(":status", "200"), ("content-type", "text/html"), ("x-a", "b")]
-                        conn.send_headers(event.stream_id, head)
+                        conn.send_headers(event.stream_id, HEAD)
                         conn.send_data(event.stream_id, b"<p>two", end_stream=True)
                 writer.write(conn.data_to_send())
                 await writer.drain()

@@ -31,3 +31,17 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
             if colon:
                 out.append((name.strip().lower(), value.strip()))
     return status, out
+
+
+def content_type(headers: Headers) -> str:
+    """The content type in lower case, '' when there is none."""
+    return next((value.lower() for name, value in headers if name == "content-type"), "")
+
+
+def version(line: bytes) -> str:
+    r"""The HTTP version of a status line.
+
+    >>> version(b"HTTP/1.1 200 OK\r\n"), version(b"HTTP/2 200 \r\n")
+    ('1.1', '2')
+    """
+    return line[5:8].decode("latin-1").split(" ")[0]

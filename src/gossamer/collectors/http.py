@@ -17,6 +17,7 @@ import pycurl
 
 from gossamer.collectors.decoding import BadCoding, TooLarge, decode
 from gossamer.collectors.failures import why
+from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
 from gossamer.collectors.transfer import Bounds, Transfer
 from gossamer.page import Failure, Page
@@ -197,7 +198,7 @@ class HttpCollector:
             transfer.problem = "headers"
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")
-            kind = transfer.content_type() if transfer.problem == "content-type" else ""
+            kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
             reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
             return Failure(reason, detail, now, elapsed, size, final, status=status or None, sent=sent > 0)
         return self._page(transfer, request, now, elapsed)
@@ -220,8 +221,9 @@ class HttpCollector:
                     detail = f"it is packed more than once ({bad})"
                     return Failure("content-type", detail, now, elapsed, size, True, status=status)
                 body = b""
+        first = transfer.lines[0] if transfer.lines else b""
         return Page(
-            request.url, status, headers, body, now, elapsed, size, version=transfer.version(), address=transfer.pin,
+            request.url, status, headers, body, now, elapsed, size, version=version(first), address=transfer.pin,
             requests=transfer.sent,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pycurl
 
-from gossamer.collectors.heads import parse
+from gossamer.collectors.heads import content_type, parse
 from gossamer.page import Headers
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
@@ -145,14 +145,6 @@ class Transfer:
         self.head()
         return self.code
 
-    def version(self) -> str:
-        """HTTP version of the first answer: `1.0`, `1.1`, `2`, `3`."""
-        return self.lines[0][5:8].decode("latin-1").split(" ")[0] if self.lines else ""
-
-    def content_type(self) -> str:
-        """The content type in lower case, '' when there is none."""
-        return next((value.lower() for name, value in self.head() if name == "content-type"), "")
-
     def _first(self) -> tuple[int, str]:
         """How many bytes the body may have, and why it is not read at all."""
         if self.overlong():
@@ -160,7 +152,7 @@ class Transfer:
         status, bounds = self.status(), self.bounds
         if status >= 300:
             return min(bounds.wire, DRAINED if status < 400 else ERROR), ""
-        if bounds.accept is not None and not bounds.accept(self.content_type()):
+        if bounds.accept is not None and not bounds.accept(content_type(self.head())):
             return 0, "content-type"
         if not bounds.truncate:
             for name, value in self.head():

@@ -75,10 +75,18 @@ class Resolver:
             asking = asyncio.create_task(self._ask(authority))
             self._asking[authority] = asking
             asking.add_done_callback(lambda _: self._asking.pop(authority, None))
-        return await asyncio.shield(asking)
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if asking.cancelled() and not (
+                task is not None and task.cancelling()
+            ):  # by `close`, not whoever waits here
+                return Refused("dns", "the resolver was closed", False)
+            raise
 
     async def close(self) -> None:
-        """End the look-ups and let the threads go."""
+        """End the look-ups (who waits for one hears of a refusal that is not final) and let the threads go."""
         for asking in list(self._asking.values()):
             asking.cancel()
         if self._threads is not None:
