@@ -11,7 +11,14 @@ from house.tree import ROOT, SRC, Source, kept_files, package, parse, sources
 FILE, FUNCTION, CLASS = 300, 40, 12
 
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
-LARGER: dict[str, tuple[int, str]] = {}
+LARGER: dict[str, tuple[int, str]] = {
+    "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
+    "src/gossamer/collectors/transfer.py::Transfer": (14, "what curl calls back during one transfer, each a few lines over the same fields"),
+    "src/gossamer/frontier/verbs.py::Frontier": (16, "one method a verb: the list of them is what the class is"),
+    "src/gossamer/parsing/view.py::View": (19, "what a site function sees; ten of them are properties of one line"),
+    "src/gossamer/road/worker.py::Worker": (14, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
+    "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),
+}  # fmt: skip
 
 NO_SUBJECT = {"util", "utils", "helper", "helpers", "manager", "base", "common", "misc", "core", "handler", "handlers"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}

@@ -118,20 +118,9 @@ class Visitor:
         if isinstance(result, Page):
             self.identity.took(result)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
-                target = self._target(result.url, location)
+                target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)
         return result, decide(request, result, target, same)
-
-    def _target(self, url: str, location: str) -> str | None:
-        """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
-        try:
-            location = location.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            pass
-        found = self.parse(location, url)  # type: ignore[call-arg] # two arguments: text and base
-        if found is None or not found.startswith(("http://", "https://")):
-            return None
-        return found.partition("#")[0]
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
         """The visit of a verdict."""
@@ -234,3 +223,15 @@ class Visitor:
         if isinstance(result, Failure) and not result.sent:
             return []
         return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+
+
+def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
+    """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+    try:
+        location = location.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        pass
+    found = parse(location, url)
+    if found is None or not found.startswith(("http://", "https://")):
+        return None
+    return found.partition("#")[0]
