@@ -83,15 +83,20 @@ class Store:
     async def guard(self, call: Awaitable[Any]) -> Any:
         """Await a call to the store; what goes wrong becomes one of our errors (scripts unknown to it excepted)."""
         try:
-            return await call
+            answer = await call
         except NoScriptError:
             raise
         except (Lost, LostInTime, OSError) as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from error  # the client says so of a connection whose call was cancelled
             raise StoreError(f"the store at {masked(self.url)} does not answer: {error}") from error
         except ResponseError as error:
             raise _response(error, self.url) from error
         except RedisError as error:
             raise StoreError(f"the store at {masked(self.url)} failed: {error}") from error
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise asyncio.CancelledError  # the client swallows a cancellation now and then; a loop would never end
+        return answer
 
     async def close(self) -> None:
         """Let the connections go."""
