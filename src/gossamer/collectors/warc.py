@@ -6,6 +6,7 @@ member up to them. What is broken is skipped and named in `Warc.skipped`; readin
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ MOST_HEAD = 64 << 10
 MOST_SKIPPED = 1000
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
+_ENDS = re.compile(rb"[\r\n]+")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
 
@@ -41,7 +43,8 @@ class Stream:
     def __init__(self, file: BinaryIO, offset: int, packed: bool) -> None:
         self._file, self._undo = file, isal_zlib.decompressobj(31) if packed else None
         self._have = bytearray()
-        self.at, self.end = 0, offset
+        self.at, self.record, self.end = 0, 0, offset
+        self._size = file.seek(0, os.SEEK_END)
         file.seek(offset)
 
     def take(self, count: int) -> bytes:
@@ -54,11 +57,30 @@ class Stream:
         return out
 
     def skip(self, count: int) -> int:
-        """Pass over `count` bytes; how many there were."""
+        """Pass over `count` bytes; how many there were. Of a plain file they are not read: a false length costs nothing."""
+        passed = len(self._have)
+        if self._undo is None and count > passed:
+            passed += max(0, min(count - passed, self._size - self.end))
+            self.end += passed - len(self._have)
+            self.at += passed
+            self._have.clear()
+            self._file.seek(self.end)
+            return passed
         passed = 0
         while passed < count and (part := self.take(min(PIECE, count - passed))):
             passed += len(part)
         return passed
+
+    def blank(self) -> None:
+        """Pass over line ends, however many there are: two end a record. `record` is where the next one begins."""
+        while True:
+            found = _ENDS.match(self._have)
+            passed = found.end() if found else 0
+            del self._have[:passed]
+            self.at += passed
+            if self._have or not self._more():
+                self.record = self.at
+                return
 
     def head(self) -> bytes | None:
         """All up to the next empty line, None at the end. Raises ValueError when there is no such line within 64 KiB."""
@@ -162,16 +184,14 @@ class Warc:
         offset: int | None = 0
         while offset is not None:
             stream = Stream(self._file, offset, self._packed)
-            sound = offset
             try:
                 while (found := _record(stream)) is not None:
                     within, record = found
                     if stream.skip(record.length) < record.length:
                         raise ValueError("cut off in its block")
                     yield (Place(offset, within) if self._packed else Place(offset + within, 0)), record
-                    sound = offset + stream.at
             except (ValueError, BROKEN) as error:
-                where = offset if self._packed else sound
+                where = offset if self._packed else offset + stream.record
                 self._skip(where, str(error) or "broken")
                 offset = self._next(where + 1)
             else:
@@ -206,14 +226,11 @@ class Warc:
 
 def _record(stream: Stream) -> tuple[int, Record] | None:
     """The next record's header and where it began; None at the end. Raises ValueError."""
-    while True:
-        began = stream.at
-        head = stream.head()
-        if head is None:
-            return None
-        if head.strip():
-            break
-    lead = len(head) - len(head.lstrip(b"\r\n"))
+    stream.blank()
+    began = stream.at
+    head = stream.head()
+    if head is None:
+        return None
     first, *lines = head.strip().split(b"\n")
     if not first.startswith(b"WARC/"):
         raise ValueError(f"no WARC record but {first[:20]!r}")
@@ -225,7 +242,7 @@ def _record(stream: Stream) -> tuple[int, Record] | None:
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
         raise ValueError("it has no length")
-    return began + lead, Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))
+    return began, Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))
 
 
 def _answer(record: Record, block: bytes, most: int) -> Kept | None:
