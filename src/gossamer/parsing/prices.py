@@ -33,6 +33,10 @@ _FREE = re.compile(r"\b(?:free|gratis|kostenlos|gratuit)\b", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 
 
+LONGEST = 500
+"""Characters of a text that are looked at: what is longer is no price, and each number is held against each currency."""
+
+
 class Price(msgspec.Struct, frozen=True):
     """A price: `amount`, its `currency` as written (None when none was), and the ISO 4217 code it stands for."""
 
@@ -49,7 +53,7 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
-    text = text or ""
+    text = (text or "")[:LONGEST]
     named = _named(text, currency)
     amount = _amount(text, decimal, named)
     if amount is None and named is None:

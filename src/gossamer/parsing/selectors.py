@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from re import Pattern
 from typing import Any, SupportsIndex, overload
 
@@ -24,8 +25,12 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """What a CSS selector finds below; `::text` gives text nodes, `::attr(name)` values. Raises ValueError for a bad one."""
-        return Selection([Selector(found) for part in split(query) for found in _css(self.node, part)])
+        """What a CSS selector finds below; `::text` gives text nodes, `::attr(name)` values. Raises ValueError for a bad one.
+
+        Elements come in the page's order; a list in which one part asks for texts or values gives part after part.
+        """
+        parts = split(query) if "::" in query and "," in query else (query,)
+        return Selection([Selector(found) for part in parts for found in _css(self.node, part)])
 
     def xpath(self, query: str) -> Selection:
         """What an XPath 1.0 expression gives. Raises ValueError for a bad one."""
@@ -54,6 +59,16 @@ class Selector:
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
         """The first of `re`."""
         return next(iter(self.re(pattern)), default)
+
+    def price(self, query: str) -> Decimal | None:
+        """The amount of the first price in what a CSS selector finds, None when there is none."""
+        from gossamer.parsing.prices import price
+
+        for one in self.css(query):
+            found = price(one.text)
+            if found is not None and found.amount is not None:
+                return found.amount
+        return None
 
     @property
     def attrib(self) -> dict[str, str]:

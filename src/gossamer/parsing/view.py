@@ -26,6 +26,8 @@ class View:
     def __init__(self, page: Page, document: Document | None = None, request: Request | None = None) -> None:
         self.page = page
         self.request_ = request or Request(page.url)
+        self.shut: set[str] = set()
+        """Links that were not followed because they or their page say nofollow."""
         self._document = document
         self._text: str | None = None
 
@@ -33,7 +35,8 @@ class View:
     def document(self) -> Document:
         """The parsed page; what is no HTML is an empty one."""
         if self._document is None:
-            self._document = parse(self.page.body, self.page.content_type, self.page.url)
+            robots = self.page.header("x-robots-tag")
+            self._document = parse(self.page.body, self.page.content_type, self.page.url, robots)
         return self._document
 
     @property
@@ -104,24 +107,26 @@ class View:
 
         What is not there is None; `[*]` gives a list. Raises ValueError when it is no JSON.
         """
-        found = _json.loads(self.text if text is None else text)
+        try:
+            found = _json.loads(self.text if text is None else text)
+        except RecursionError:
+            raise ValueError("the JSON is nested too deep") from None
         return found if path is None else _walk(found, _STEP.findall(path))
 
     def price(self, query: str) -> Decimal | None:
         """The amount of the first price in what a CSS selector finds, None when there is none."""
-        from gossamer.parsing.prices import price
+        return Selector(self.document.tree).price(query)
 
-        for one in self.css(query):
-            found = price(one.text)
-            if found is not None and found.amount is not None:
-                return found.amount
-        return None
-
-    def request(self, url: str, **needs: Any) -> Request:
-        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
+    def urljoin(self, url: str) -> str:
+        """A URL made absolute against the page's base. Raises ValueError when it is no http(s) URL."""
         resolved = self.document.base.resolve(url)
         if resolved is None:
             raise ValueError(f"{url!r} is no http(s) URL")
+        return resolved
+
+    def request(self, url: str, **needs: Any) -> Request:
+        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
+        resolved = self.urljoin(url)
         if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
             raise ValueError(f"carry is larger than {CARRY} bytes")
         needs.setdefault("priority", self.request_.priority)
@@ -130,12 +135,18 @@ class View:
     def follow(self, what: str | Selection | Iterable[str], **needs: Any) -> Iterator[Request]:
         """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or the URLs given.
 
-        What is no http(s) URL is left out. `needs` as in `request`.
+        What is no http(s) URL is left out, and so are links that say nofollow, or whose page does: they are counted
+        (`request` takes any). `needs` as in `request`.
         """
         found: Iterable[Any] = self.css(what) if isinstance(what, str) else what
+        closed = "nofollow" in self.document.robots
         for one in found:
             href = _href(one) if isinstance(one, Selector) else one
-            if href and self.document.base.resolve(href) is not None:
+            if not href or self.document.base.resolve(href) is None:
+                continue
+            if closed or (isinstance(one, Selector) and "nofollow" in one.attrib.get("rel", "").lower().split()):
+                self.shut.add(href)
+            else:
                 yield self.request(href, **needs)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from gossamer.errors import ConfigError
 from gossamer.item import Item, kind, plain
 from gossamer.page import Page
 from gossamer.parsing.view import View
-from gossamer.sites.loading import LoadedSite, load
+from gossamer.request import Request
+from gossamer.sites.loading import LoadedSite, load, match
 from gossamer.sites.running import run
 
 
@@ -32,11 +34,18 @@ class Meta(msgspec.Struct):
     status: int = 200
     content_type: str = "text/html; charset=utf-8"
     use: str | None = None
+    carry: Any = None
+    depth: int = 0
+    why: str = ""
+    """Of a page that a crawl kept: what went wrong."""
 
 
 def check(path: Path | str) -> list[CheckResult]:
     """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot be loaded."""
-    results = [result for site in load(path) for result in _site(site)]
+    files: dict[Path, list[LoadedSite]] = {}
+    for site in load(path):
+        files.setdefault(site.path, []).append(site)
+    results = [result for file, sites in files.items() for result in _file(file, sites)]
     if not results:
         raise ConfigError(
             f"{path}: no saved pages: put them into {Path(path).with_suffix('')}/pages (gossamer new makes the first)"
@@ -49,51 +58,82 @@ def folder(site: Path) -> Path:
     return site.with_suffix("")
 
 
-def items_of(site: LoadedSite, page: Page, use: str | None = None) -> tuple[list[dict[str, Any]], str]:
+def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
     """The items of a page as plain values with their kind, and what went wrong."""
-    from gossamer.request import Request
-
-    parsed = run(site, View(page, request=Request(page.url, use=use)))
-    found = [{"_kind": kind(i), **plain(i)} if isinstance(i, Item) else {"_kind": "item", **i} for i in parsed.items]
-    return msgspec.json.decode(msgspec.json.encode(found)), parsed.detail if parsed.error else ""
+    meta = meta or Meta(page.url)
+    parsed = run(site, View(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry)))
+    if parsed.error:
+        return [], parsed.detail
+    try:
+        found = [
+            {"_kind": kind(i), **plain(i)} if isinstance(i, Item) else {"_kind": "item", **i} for i in parsed.items
+        ]
+        return _read(_write(found)), ""
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        return [], f"an item cannot be written: {error}"
 
 
 def saved(file: Path) -> tuple[Page, Meta]:
-    """A saved page."""
+    """A saved page. Raises ConfigError when what is beside it does not say what it was."""
     try:
         meta = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Meta)
+        body = file.read_bytes()
     except (OSError, msgspec.MsgspecError) as error:
         raise ConfigError(f'{file.with_suffix(".json")}: {error}; write {{"url": ...}} beside the page') from error
-    return Page(
-        meta.url, meta.status, [("content-type", meta.content_type)], file.read_bytes(), 0.0, 0.0, 0, "archive"
-    ), meta
+    page = Page(meta.url, meta.status, [("content-type", meta.content_type)], body, 0.0, 0.0, len(body), "archive")
+    return page, meta
 
 
-def _site(site: LoadedSite) -> list[CheckResult]:
-    results = []
-    for file in sorted((folder(site.path) / "pages").glob("*.html")):
-        page, meta = saved(file)
-        if not site.site.takes(page.url) and not site.default:
-            continue
-        found, problem = items_of(site, page, meta.use)
-        expected = folder(site.path) / "expected" / f"{file.stem}.json"
-        name = str(file)
-        if problem:
-            results.append(CheckResult(name, False, problem))
-        elif not expected.exists():
-            results.append(CheckResult(name, False, f"{expected} is missing: the items are {_text(found)}"))
-        else:
-            wanted = msgspec.json.decode(expected.read_bytes())
-            results.append(CheckResult(name, wanted == found, "" if wanted == found else _difference(wanted, found)))
+def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
+    """The saved pages of one file, and the expected items that have no page."""
+    own = folder(path)
+    pages = sorted((own / "pages").glob("*.html"))
+    results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
+    known = {page.stem for page in pages}
+    for expected in sorted((own / "expected").glob("*.json")):
+        if expected.stem not in known:
+            results.append(CheckResult(str(expected), False, f"{own / 'pages' / expected.stem}.html is missing"))
     return results
 
 
-def _text(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> CheckResult:
+    try:
+        page, meta = saved(file)
+    except ConfigError as error:
+        return CheckResult(str(file), False, str(error))
+    site = match(sites, page.url)
+    if site is None:
+        return CheckResult(str(file), False, f"no site of {path} takes {page.url}: look at its hosts and paths")
+    found, problem = items_of(site, page, meta)
+    if not problem:
+        problem = _compare(expected, found)
+    return CheckResult(str(file), not problem, problem)
 
 
-def _difference(wanted: Any, found: Any) -> str:
+def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
+    """How the items differ from the expected ones; empty when they are equal."""
+    try:
+        wanted = _read(expected.read_bytes())
+    except FileNotFoundError:
+        return f"{expected} is missing: the items are {text(found)}"
+    except (OSError, msgspec.MsgspecError) as error:
+        return f"{expected}: {error}; the items are {text(found)}"
+    if wanted == found:
+        return ""
     lines = difflib.unified_diff(
-        _text(wanted).splitlines(), _text(found).splitlines(), "expected", "found", lineterm="", n=1
+        text(wanted).splitlines(), text(found).splitlines(), "expected", "found", lineterm="", n=1
     )
     return "\n".join(lines)
+
+
+def text(value: Any) -> str:
+    """Items as JSON for people: as expected/NAME.json has them."""
+    return msgspec.json.format(_write(value), indent=2).decode()
+
+
+def _write(value: Any) -> bytes:
+    return msgspec.json.Encoder(decimal_format="number").encode(value)
+
+
+def _read(data: bytes) -> Any:
+    return msgspec.json.Decoder(float_hook=Decimal).decode(data)

@@ -11,7 +11,7 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.page import Page
 from gossamer.parsing.view import View
-from gossamer.sites.check import folder, items_of
+from gossamer.sites.check import folder, items_of, text
 from gossamer.sites.loading import load
 
 TEMPLATE = '''"""{host}, as `gossamer new` found it: try it with `gossamer check {name}.py`, run it with `gossamer crawl {name}.py`."""
@@ -57,7 +57,7 @@ def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
     items, problem = items_of(loaded, page)
     if problem:
         raise ConfigError(f"{site}: {problem}")
-    files[3].write_bytes(msgspec.json.format(msgspec.json.encode(items), indent=2) + b"\n")
+    files[3].write_text(text(items) + "\n")
     return files
 
 

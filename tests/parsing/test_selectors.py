@@ -1,0 +1,159 @@
+"""Selectors: the habits of the field."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from gossamer.page import Page
+from gossamer.parsing.selectors import Selection, split
+from gossamer.parsing.view import View
+
+HTML = b"""<!doctype html><html lang=en><title>T</title><body>
+<h1 class="big  bold" id=top>One <b>two</b> three</h1>
+<ul><li data-n=1><a href="/a" rel="x y">A</a> <i>1.50</i></li><li data-n=2><a href="/b">B</a></li><li data-n=3>no link</li></ul>
+<p title="x,y">comma</p><p>id=7; id=8</p><div><p>deep</p></div><template><p>later</p></template>
+<script>var data = {"n": [1, 2]};</script>"""
+
+
+@pytest.fixture(scope="module")
+def page() -> View:
+    return View(
+        Page("https://example.com/", 200, [("content-type", "text/html; charset=utf-8")], HTML, 0.0, 0.0, len(HTML))
+    )
+
+
+CSS: list[tuple[str, list[str]]] = [
+    ("h1::text", ["One ", " three"]),  # the element's own texts
+    ("h1 ::text", ["One ", "two", " three"]),  # those within, too
+    ("h1 b::text", ["two"]),
+    ("li a::attr(href)", ["/a", "/b"]),
+    ("li::attr(data-n)", ["1", "2", "3"]),
+    ("li a::attr( rel )", ["x y"]),  # a list of words is one text; elements without it give nothing
+    ("h1::attr(class)", ["big bold"]),
+    ("li:nth-child(2) a::text", ["B"]),
+    ("li:not([data-n='1']) a::text", ["B"]),
+    ("ul > li:has(i) a::text", ["A"]),
+    ("a::text, i::text", ["A", "B", "1.50"]),  # part after part
+    ("p[title='x,y']::text", ["comma"]),
+    ('p[title="x,y"]::text, b::text', ["comma", "two"]),
+    ("p:is(div p, [title])::text", ["comma", "deep"]),
+    ("b", ["<b>two</b>"]),
+    ("b, title", ["<title>T</title>", "<b>two</b>"]),  # elements come in the page's order
+    ("nothing", []),
+    ("nothing::text", []),
+    ("b::attr(none)", []),
+]
+
+
+@pytest.mark.parametrize(("query", "want"), CSS)
+def test_css(page: View, query: str, want: list[str]) -> None:
+    assert page.css(query).getall() == want
+    assert page.css(query).get() == (want[0] if want else None)
+    assert page.css(query).get("else") == (want[0] if want else "else")
+    assert len(page.css(query)) == len(want)
+    assert bool(page.css(query)) is bool(want)
+
+
+XPATH: list[tuple[str, list[str]]] = [
+    ("//li/a/@href", ["/a", "/b"]),
+    ("//li/a/text()", ["A", "B"]),
+    ("//b", ["<b>two</b>"]),
+    ("count(//li)", ["3"]),
+    ("sum(//li/i)", ["1.5"]),
+    ("string(//h1)", ["One two three"]),
+    ("normalize-space(//li[1])", ["A 1.50"]),
+    ("//li[contains(., 'link')]/@data-n", ["3"]),
+    ("//nothing", []),
+    ("//title | //b", ["<title>T</title>", "<b>two</b>"]),
+    ("//li[a]/@data-n", ["1", "2"]),
+    ("count(//li) = 3", ["True"]),
+]
+
+
+@pytest.mark.parametrize(("query", "want"), XPATH)
+def test_xpath(page: View, query: str, want: list[str]) -> None:
+    assert page.xpath(query).getall() == want
+
+
+def test_selections_nest(page: View) -> None:
+    rows = [(li.attrib["data-n"], li.css("a::text").get(), li.xpath("./a/@href").get("-")) for li in page.css("li")]
+    assert rows == [("1", "A", "/a"), ("2", "B", "/b"), ("3", None, "-")]
+    assert page.css("ul").css("a").css("::attr(href)").getall() == ["/a", "/b"]
+    assert page.css("ul").xpath(".//a").css("::text").getall() == ["A", "B"]
+    assert page.css("h1").css("::text").getall() == ["One ", "two", " three"]
+    assert (
+        page.css("h1::text").css("b").getall() == page.css("h1::text").xpath("//b").getall() == []
+    )  # a text has nothing below
+    assert page.css("li").attrib == {"data-n": "1"}
+    assert page.css("nothing").attrib == {}
+    assert page.css("a::text")[0].attrib == {}
+
+
+def test_slices_and_ends(page: View) -> None:
+    found = page.css("li")
+    assert isinstance(found[1:], Selection)
+    assert found[1:].css("a::text").getall() == ["B"]
+    assert found[-1].text == "no link"
+    assert [one.attrib["data-n"] for one in found[::2]] == ["1", "3"]
+    with pytest.raises(IndexError):
+        found[3]
+    assert page.css("h1")[0].text == "One two three"
+    assert "Selection of 3" in repr(found)
+
+
+def test_regular_expressions(page: View) -> None:
+    assert page.css("p::text").re(r"id=(\d)") == ["7", "8"]
+    assert page.css("p::text").re(r"id=\d") == ["id=7", "id=8"]
+    assert page.css("p::text").re(r"(i)(d)=7") == ["i", "d"]
+    assert page.css("p::text").re(r"id=7(x)?") == [""]
+    assert page.css("p::text").re_first(r"id=(\d)") == "7"
+    assert page.css("p::text").re_first("nope") is None
+    assert page.css("p::text").re_first("nope", "-") == page.re_first("nope", "-") == "-"
+    assert page.re(r'"n": \[(\d), (\d)\]') == ["1", "2"]  # embedded data
+    assert page.css("li")[0].re_first(r"[\d.]+<") == "1.50<"  # of an element: its HTML
+
+
+def test_prices_below_an_element(page: View) -> None:
+    assert page.css("li")[0].price("i") == page.price("li i") == Decimal("1.50")
+    assert page.css("li")[1].price("i") is None
+
+
+BAD_CSS = ["", "p[", "::", "p:unknown-thing", "a::attr()", "> b", "a,,b", "p:contains(x)", "[", "a::before", "\x00"]
+
+
+@pytest.mark.parametrize("query", BAD_CSS)
+def test_a_bad_css_selector_is_a_value_error_that_names_it(page: View, query: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        page.css(query)
+    assert "CSS selector" in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["//p[", "//x:y", "", "//a[@href=]", "nope(1)", "]"])
+def test_a_bad_xpath_is_a_value_error_that_names_it(page: View, query: str) -> None:
+    with pytest.raises(ValueError, match="XPath"):
+        page.xpath(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("a", ["a"]),
+        ("a, b", ["a", "b"]),
+        ("a:is(b, c), d", ["a:is(b, c)", "d"]),
+        ("a[x='1,2'],b", ["a[x='1,2']", "b"]),
+        ('a[x="],("], b', ['a[x="],("]', "b"]),
+        ("a,", ["a", ""]),
+    ],
+)
+def test_lists_are_split_at_their_own_commas(query: str, parts: list[str]) -> None:
+    assert split(query) == parts
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<" * 1000, b"<p>" * 2000, b"{}"])
+def test_any_bytes_can_be_asked(body: bytes) -> None:
+    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    answers: list[Any] = [view.css("p ::text").getall(), view.xpath("//a/@href").getall(), view.re("x"), view.title]
+    assert len(answers) == 4

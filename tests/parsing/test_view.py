@@ -1,0 +1,157 @@
+"""The view: what a page function sees, and how it asks for more."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from gossamer.page import Page
+from gossamer.parsing.view import CARRY, View
+from gossamer.request import Request
+
+URL = "https://example.com/shop/list.html?x=1"
+DATA = {"data": {"items": [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}], "none": None, "0": "zero"}, "n": 0}
+
+
+def view(
+    body: str | bytes, kind: str = "text/html; charset=utf-8", request: Request | None = None, **headers: str
+) -> View:
+    body = body.encode() if isinstance(body, str) else body
+    given = [("content-type", kind), *((name.replace("_", "-"), value) for name, value in headers.items())]
+    return View(Page(URL, 200, given, body, 0.0, 0.0, len(body)), request=request)
+
+
+@pytest.mark.parametrize(
+    ("path", "want"),
+    [
+        (None, DATA),
+        ("n", 0),
+        ("data.items[0].id", 1),
+        ("data.items[1].tags", []),
+        ("data.items[*].id", [1, 2]),
+        ("data.items[*].tags[0]", ["a", None]),
+        ("data.items[2].id", None),
+        ("data.none.x", None),
+        ("data.items.id", None),
+        ("data[0]", None),
+        ("data.0", "zero"),
+        ("nothing", None),
+        ("n.x", None),
+        ("n[*]", None),
+    ],
+)
+def test_json_paths(path: str | None, want: Any) -> None:
+    assert view(json.dumps(DATA), "application/json").json(path) == want
+
+
+def test_json_of_a_script_and_what_is_none() -> None:
+    page = view('<script type="application/json">{"a": [{"b": 2}]}</script>')
+    assert page.json("a[0].b", page.css("script::text").get()) == 2
+    for text in ("<p>", "", "{", "[" * 100_000):
+        with pytest.raises(ValueError):
+            view(text).json()
+
+
+def test_what_a_page_is() -> None:
+    page = view("<title> A\n b </title><html lang=de>é", request=Request(URL, depth=2, carry={"n": 1}), x_one="1")
+    assert (page.url, page.status, page.title, page.depth, page.carry) == (URL, 200, "A b", 2, {"n": 1})
+    assert page.headers["x-one"] == "1"
+    assert page.body.endswith("é".encode())
+    assert page.text.endswith("é")
+    assert page.language == "de"
+    assert view("é".encode("latin-1"), "text/html; charset=iso-8859-1").text == "é"
+    assert view('{"a": 1}', "application/json").css("*::text").getall() == []  # what is no HTML is an empty page
+
+
+PRICES = [
+    ("<p class=p>£1,299.00</p>", Decimal("1299.00")),
+    ("<p class=p>sold out</p><p class=p>12 €</p>", Decimal(12)),
+    ("<p class=p><b>3</b>,<sup>50</sup> €</p>", Decimal("3.50")),
+    ("<p class=p>sold out</p>", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("html", "want"), PRICES)
+def test_price(html: str, want: Decimal | None) -> None:
+    assert view(html).price(".p") == want
+
+
+LINKS = """<article><h3><a href="one.html">1</a></h3></article><a href="/two#part">2</a><a href="mailto:a@b">m</a><a>none</a>
+<a href="javascript:go()">j</a><a href="//other.example/x">o</a><a href="ftp://example.com/">f</a><a href="">self</a>
+<li class=next><a href=" three.html ">3</a></li><a href="http://[">bad</a><img src="pic.png">"""
+
+
+def test_follow_a_selector() -> None:
+    page = view(LINKS)
+    assert [one.url for one in page.follow("article h3 a, li.next a")] == [
+        "https://example.com/shop/one.html", "https://example.com/shop/three.html",
+    ]  # fmt: skip
+    found = [one.url for one in page.follow("a")]
+    assert found == [
+        "https://example.com/shop/one.html", "https://example.com/two", "https://other.example/x",
+        "https://example.com/shop/three.html",
+    ]  # fmt: skip  # no mail, no script, no ftp, nothing empty, nothing broken
+    assert [one.url for one in page.follow("img")] == ["https://example.com/shop/pic.png"]
+    assert [one.url for one in page.follow("article a::attr(href)")] == ["https://example.com/shop/one.html"]
+    assert [one.url for one in page.follow(page.css("h3 a"))] == ["https://example.com/shop/one.html"]
+    assert [one.url for one in page.follow(["?page=2", "tel:1"])] == ["https://example.com/shop/list.html?page=2"]
+    assert list(page.follow("nothing")) == []
+
+
+def test_the_base_is_obeyed() -> None:
+    page = view('<base href="/root/"><a href="a">x</a>')
+    assert [one.url for one in page.follow("a")] == [page.urljoin("a")] == ["https://example.com/root/a"]
+    with pytest.raises(ValueError, match="mailto"):
+        page.urljoin("mailto:a@b")
+
+
+def test_a_request_hands_on_where_it_came_from() -> None:
+    page = view(LINKS, request=Request(URL, depth=3, priority=7))
+    one = page.request("x", use="detail", carry={"rank": 1})
+    assert (one.url, one.depth, one.priority, one.referrer) == ("https://example.com/shop/x", 4, 7, URL)
+    assert (one.use, one.carry) == ("detail", {"rank": 1})
+    assert page.request("x", priority=0).priority == 0
+    assert {each.use for each in page.follow("a", use="detail")} == {"detail"}
+    post = page.request(
+        "/search", method="POST", body="q=1", headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert (post.method, post.body) == ("POST", "q=1")
+
+
+def test_what_no_request_can_be() -> None:
+    page = view("")
+    for url in ("mailto:a@b", "javascript:1", "http://[", "ftp://example.com/"):
+        with pytest.raises(ValueError, match="no http"):
+            page.request(url)
+    page.request("x", carry="y" * (CARRY - 2))
+    with pytest.raises(ValueError, match="4096"):
+        page.request("x", carry="y" * (CARRY - 1))
+    with pytest.raises(ValueError, match="4096"):
+        page.request("x", carry="é" * (CARRY // 2))
+    with pytest.raises(TypeError):
+        page.request("x", carry=object())
+    with pytest.raises(TypeError):
+        page.request("x", colour="red")
+
+
+NOFOLLOW = '<a href="/a">a</a><a rel="noopener NoFollow" href="/b">b</a>'
+
+
+def test_nofollow_is_obeyed_and_counted() -> None:
+    page = view(NOFOLLOW)
+    assert [one.url for one in page.follow("a")] == ["https://example.com/a"]
+    assert page.shut == {"/b"}
+    assert page.request("/b").url == "https://example.com/b"  # asked for by hand
+
+
+@pytest.mark.parametrize(
+    ("meta", "headers"), [('<meta name=robots content="NOINDEX, nofollow">', {}), ("", {"x_robots_tag": "none"})]
+)
+def test_a_page_that_says_nofollow_gives_no_links(meta: str, headers: dict[str, str]) -> None:
+    page = view(meta + NOFOLLOW, **headers)
+    assert list(page.follow("a")) == list(page.follow(["/c"])) == []
+    assert page.shut == {"/a", "/b", "/c"}
