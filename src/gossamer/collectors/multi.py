@@ -135,20 +135,21 @@ class Multi:
         if milliseconds == 0:
             if not self._soon:
                 self._soon = True
-                self._loop.call_soon(self._wake, True)
+                self._loop.call_soon(self._kick)
             return
         due = self._loop.time() + milliseconds / 1000
         if self._timer is None or due < self._armed:
             if self._timer is not None:
                 self._timer.cancel()
             self._armed = due
-            self._timer = self._loop.call_at(due, self._wake, False)
+            self._timer = self._loop.call_at(due, self._alarm)
 
-    def _wake(self, soon: bool) -> None:
-        if soon:
-            self._soon = False
-        else:
-            self._timer = None
+    def _kick(self) -> None:
+        self._soon = False
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _alarm(self) -> None:
+        self._timer = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _settle(self) -> None:
