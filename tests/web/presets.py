@@ -27,7 +27,7 @@ PRESETS: dict[str, Plan] = {
         crawl_delay=(0.3, 0.5, 0.4, 1.0, 0.35, 0.8, 0.6), features=("private",),
     ),
     "traps": Plan(
-        "traps", hosts=2, pages=800, links=30, hrefs=60, fanout=8, size=8_000, robots=("part",),
+        "traps", hosts=2, pages=1200, links=30, hrefs=60, fanout=8, size=8_000, robots=("part",),
         features=("private", "tracking", "traps"),
     ),
     "hostile": Plan(

@@ -3,8 +3,9 @@
 -- Cost: about 1 us a known URL, 5 us a new one; a group of links shares the reads and writes of its host.
 
 -- Pages a discovered host may still have: its budget grows with the domains in good standing that link to it. One link alone
--- may be spam: such a host has 5 pages and a thousandth of what the crawl has fetched. Hosts that nobody vouches for share a
--- hundredth, for each costs its robots.txt, too. cap < 0: -cap for everybody.
+-- may be spam: such a host has 5 pages and a thousandth of what the crawl has fetched, and beyond them all such hosts share 50
+-- pages and a hundredth. Hosts that nobody vouches for share a hundredth, for each costs its robots.txt, too.
+-- cap < 0: -cap for everybody. Returns the room, and the count of the crawl that what is taken goes to.
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')
   if voucher ~= '' and num(v[2], 0) < 10 and call('SADD', C .. 'v:' .. host, voucher) == 1 then
@@ -13,24 +14,25 @@ local function room(host, voucher, cap)
   n = num(v[2], 0)
   if cap < 0 then return -cap - num(v[1], 0) end
   if n > 1 then return math.ceil(cap * (n > 2 and 1 or 0.1)) - num(v[1], 0) end
-  local c = call('HMGET', C .. 'n', 'pages', 'strangers')
-  local pages = num(c[1], 0)
-  if n == 1 then return math.min(math.ceil(cap * 0.02), 5 + math.floor(pages / 1000)) - num(v[1], 0) end
-  return 5 + math.floor(pages / 100) - num(c[2], 0), true
+  local c = call('HMGET', C .. 'n', 'pages', 'strangers', 'singles')
+  local pages, used = num(c[1], 0), num(v[1], 0)
+  if n == 0 then return 5 + math.floor(pages / 100) - num(c[2], 0), 'strangers' end
+  local own, shared = 5 + math.floor(pages / 1000) - used, 50 + math.floor(pages / 100) - num(c[3], 0)
+  return math.min(math.max(own, 0) + math.max(shared, 0), math.ceil(cap * 0.02) - used), 'singles'
 end
 
 -- Queue the entries; what is over the host's budget is parked; a host whose standing grew gets its parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then
-    local free, stranger = room(host, voucher, cap)
+    local free, pool = room(host, voucher, cap)
     free = math.max(free, 0)
     for j = #entries, free + 1, -1 do call('RPUSH', pk, table.remove(entries)); parked = parked + 1 end
     if parked == 0 and free > #entries then
       for _, entry in ipairs(call('LPOP', pk, free - #entries) or {}) do entries[#entries + 1] = entry; parked = parked - 1 end
     end
     call('HINCRBY', hk, 'u', #entries)
-    if stranger then call('HINCRBY', C .. 'n', 'strangers', #entries) end
+    if pool then call('HINCRBY', C .. 'n', pool, #entries) end
   end
   if #entries > 0 then
     if lane ~= 'http' then call('HSET', hk, 'y', lane) end
