@@ -38,7 +38,9 @@ class Bed:
 
     def __init__(self, store: Store, crawl: str = "c", **policy: Any) -> None:
         self.store = store
-        self.frontier = Frontier(store, crawl, Policy(**({"delay": 0, "per_host": 1000, "obey_robots": False} | policy)))
+        self.frontier = Frontier(
+            store, crawl, Policy(**({"delay": 0, "per_host": 1000, "obey_robots": False} | policy))
+        )
         self.marks: dict[str, int] = {}
 
     async def add(self, *urls: str, flags: str = "o", voucher: str = "", **needs: Any) -> tuple[int, int, int]:

@@ -41,7 +41,9 @@ def adds(frontier: Frontier, *found: str | Request, flags: str = "o") -> Adds:
         host, entry = pack(request)
         mark = urls.fingerprint(urls.canonical(request.url) or "", frontier.store.seed)
         bucket = keys.bucket_of(host, frontier.store.buckets)
-        made.setdefault((bucket, host, request.priority, "http", flags, ""), []).extend((*frontier.remainder(mark), entry))
+        made.setdefault((bucket, host, request.priority, "http", flags, ""), []).extend(
+            (*frontier.remainder(mark), entry)
+        )
     return made
 
 
@@ -49,7 +51,9 @@ async def claims(frontier: Frontier, k: int = 100) -> list[Claim]:
     return [claim for bucket in range(frontier.store.buckets) for claim in (await frontier.claim(bucket, k)).claims]
 
 
-async def settle(frontier: Frontier, claim: Claim, action: str = "d", counts: dict[str, int] | None = None, **more: object) -> None:
+async def settle(
+    frontier: Frontier, claim: Claim, action: str = "d", counts: dict[str, int] | None = None, **more: object
+) -> None:
     await frontier.settle(claim.bucket, [Settle(claim.token, action, **more)], counts or {}, {})  # type: ignore[arg-type] # fields by name
 
 
@@ -70,7 +74,15 @@ async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
     got = await claims(frontier)
     assert (await census.in_flight("c")) == 20
     ends = ["d", "d", "d", "x", "r", "b", "d"]
-    counts = [{"pages": 1, "succeeded": 1, "bytes": 10}, {"redirected": 1}, {"skip:robots": 1}, {}, {}, {}, {"pages": 1, "err:parse": 1}]
+    counts = [
+        {"pages": 1, "succeeded": 1, "bytes": 10},
+        {"redirected": 1},
+        {"skip:robots": 1},
+        {},
+        {},
+        {},
+        {"pages": 1, "err:parse": 1},
+    ]
     for claim, action, changes in zip(got, ends, counts, strict=False):
         await settle(frontier, claim, action, changes, reason="dns", wait=60_000)
         assert (await census.summary("c")).adds_up()
@@ -104,7 +116,13 @@ async def test_where_a_url_is(store: Store, seen: str) -> None:
     await settle(frontier, held[two], "r", wait=90_000)
     await settle(frontier, held[three], "x", reason="dns", detail="no such\tname")
     await settle(frontier, held[four], "b")
-    assert [await where(census, url) for url in (one, two, three, four, five)] == ["done", "retrying", "dead", "pending", "leased"]
+    assert [await where(census, url) for url in (one, two, three, four, five)] == [
+        "done",
+        "retrying",
+        "dead",
+        "pending",
+        "leased",
+    ]
     late = await census.locate("c", two, urls.fingerprint(urls.canonical(two) or "", store.seed), urls.canonical)
     assert late.attempt == 1
     assert late.due is not None

@@ -1,0 +1,120 @@
+"""Taking URLs in, against a real Valkey: the seen-set, budgets of discovered hosts, what an entry keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from frontier.made import A, Beds, paths
+from gossamer.frontier.store import Store, connect
+
+
+async def test_a_url_is_taken_once(bed: Beds) -> None:
+    b = bed()
+    assert await b.add(f"{A}/1", f"{A}/2") == (2, 0, 0)
+    assert await b.add(f"{A}/1", f"{A}/3") == (1, 1, 0)
+    assert paths(await b.claim()) == ["/1", "/2", "/3"]
+    assert await b.counts() | {"token": 0} == {"added": 3, "open": 3, "found": 4, "skip:duplicate": 1, "token": 0}
+    assert await b.adds_up()
+
+
+async def test_many_producers_at_once_add_each_url_once(bed: Beds, valkey_url: str) -> None:
+    b = bed()
+    stores = [connect(valkey_url) for _ in range(8)]
+    for store in stores:
+        await store.open(1, "test")
+    producers = [type(b)(store) for store in stores]
+    urls = [f"{A}/{i}" for i in range(200)]
+    results = await asyncio.gather(*(producer.add(*urls) for producer in producers))
+    assert sum(new for new, _, _ in results) == 200
+    assert len(await b.claim(500)) == 200
+    for store in stores:
+        await store.close()
+
+
+async def test_a_discovered_host_s_budget_grows_with_its_standing(bed: Beds) -> None:
+    b = bed(host_pages=100)
+    assert await b.add(*(f"{A}/{i}" for i in range(10)), flags="", voucher="1") == (10, 0, 8), "2 % for one voucher"
+    assert await b.add(f"{A}/x", flags="", voucher="1") == (1, 0, 1), "the same domain vouches once"
+    assert (await b.counts())["skip:budget"] == 9
+    assert await b.adds_up()
+    await b.add(f"{A}/y", flags="", voucher="2")
+    assert (await b.counts())["skip:budget"] == 2, "10 %: parked ones came back"
+    await b.add(f"{A}/z", flags="", voucher="3")
+    assert (await b.counts())["skip:budget"] == 0
+    assert len(await b.claim()) == 13
+    assert await b.adds_up()
+
+
+async def test_hosts_that_one_domain_vouches_for_have_little_and_more_as_the_crawl_grows(bed: Beds) -> None:
+    b = bed()
+    assert await b.add(*(f"{A}/{i}" for i in range(70)), flags="", voucher="1") == (70, 0, 15), (
+        "5 of its own, 50 shared"
+    )
+    other = [f"https://b.example/{i}" for i in range(20)]
+    assert await b.add(*other, flags="", voucher="1") == (20, 0, 20 - 5), "the shared ones are gone"
+    await b.frontier.count({"pages": 3000, "found": 3000})
+    await b.add("https://b.example/x", flags="", voucher="1")
+    assert (await b.counts())["skip:budget"] < 20, "a thousandth of its own, a hundredth shared"
+    await b.frontier.count({"pages": 1_000_000, "found": 1_000_000})
+    await b.add(f"{A}/y", flags="", voucher="1")
+    await b.add("https://b.example/y", flags="", voucher="1")
+    assert (await b.counts())["skip:budget"] == 0
+    assert await b.adds_up()
+
+
+async def test_a_flat_budget_asks_for_no_standing(bed: Beds) -> None:
+    b = bed(host_pages=-3)
+    assert await b.add(*(f"{A}/{i}" for i in range(10)), flags="") == (10, 0, 7)
+
+
+async def test_strangers_live_on_a_share_of_the_crawl(bed: Beds) -> None:
+    b = bed()
+    urls = [f"https://s{i}.example/" for i in range(50)]
+    assert await b.add(*urls, flags="") == (50, 0, 45)
+    await b.frontier.count({"pages": 100, "found": 100})
+    assert await b.add(*(f"{url}x" for url in urls[:10]), flags="") == (10, 0, 9)
+    assert await b.adds_up()
+
+
+@pytest.mark.parametrize("seen", ["default", "exact", "bloom"])
+async def test_the_seen_set_grows_and_forgets_nothing(bed: Beds, store: Store, seen: str) -> None:
+    b = bed(seen=seen, sets=2 if seen != "bloom" else 64)
+    urls = [f"{A}/{i}" for i in range(3000)]
+    for first in range(0, len(urls), 400):
+        await b.add(*urls[first : first + 400])
+    added = (await b.counts())["added"]
+    assert added >= len(urls) - (0 if seen != "bloom" else len(urls) // 50)
+    assert int(await store.client.hget("{b:000}c:g", "n")) >= 2
+    new, known, _ = await b.add(*urls)
+    assert (new, known) == (0, len(urls))
+    if seen == "default":
+        sizes = [await store.client.scard(key) async for key in store.client.scan_iter("{b:000}c:s:*")]
+        assert max(sizes) < 512, "512 is where Valkey gives the compact form up"
+        kinds = {await store.client.object("encoding", key) async for key in store.client.scan_iter("{b:000}c:s:*")}
+        assert kinds <= {b"intset"}
+
+
+async def test_sitemaps_are_open_but_not_found(bed: Beds) -> None:
+    b = bed()
+    await b.add(f"{A}/sitemap.xml", flags="oi", use="@sitemap")
+    counts = await b.counts()
+    assert (counts["open"], counts["infra"], counts.get("found", 0)) == (1, 1, 0)
+    assert await b.adds_up()
+    (claim,) = await b.claim()
+    assert claim.request.use == "@sitemap"
+
+
+async def test_a_request_keeps_all_its_needs(bed: Beds) -> None:
+    b = bed()
+    needs: dict[str, Any] = {
+        "depth": 3, "priority": 7, "referrer": "https://else.example/x", "hops": ("https://z.example/",), "method": "POST",
+        "headers": {"X-A": "b"}, "body": "b=1", "use": "f", "carry": {"a": [1]}, "id": "7", "country": "de", "proxy": "residential",
+        "rung": "plain", "added_at": 5.0,
+    }  # fmt: skip
+    await b.add(f"{A}/p?q=1", **needs)
+    (claim,) = await b.claim()
+    for name, value in needs.items():
+        assert getattr(claim.request, name) == value
