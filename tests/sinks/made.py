@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +18,8 @@ import pytest
 
 from gossamer.item import Item, plain
 from gossamer.parts import FileSink
+from gossamer.sinks.exact import read_mark
+from gossamer.sinks.jsonl import JsonLines
 from gossamer.visit import PageRecord, Row
 
 STEPS = ("pwrite", "ftruncate", "fdatasync", "fsync", "rename", "unlink", "setxattr")
@@ -119,3 +125,28 @@ def dying(at: int, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None] | No
                 patch.setattr(os, name, hook(name, getattr(os, name)))
         patch.setitem(globals(), "_between", hook("between", _between))
         yield count
+
+
+ROWS = [page(n) for n in range(7)]
+URLS = [row.data.url for row in ROWS]
+
+
+def jsonl(path: Path) -> FileSink:
+    return JsonLines(str(path), owner="crawl@1")
+
+
+def urls(path: Path) -> list[str]:
+    """The URLs of a finished output; raises when a line is broken."""
+    data = path.read_bytes()
+    assert data.endswith(b"\n")
+    if data.startswith(b"{"):
+        return [json.loads(line)["url"] for line in data.splitlines()]
+    return [row["url"] for row in csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True)]
+
+
+def marks(folder: Path) -> bool:
+    """Whether this file system can hold the owner's mark."""
+    probe = folder / "probe"
+    probe.touch()
+    with probe.open() as file:
+        return read_mark(file.fileno()) is not None
