@@ -121,7 +121,20 @@ def test_rows_go_to_stdout_when_it_is_a_pipe_and_the_summary_to_stderr(room: Pat
 
 
 def test_the_quality_gate(room: Path, web: str) -> None:
-    code, _, err = gossamer(room, "crawl", f"{web}/0", f"{web}/none", "--scope", "page", "--delay", "0", "--fail-on", "success<0.95", "-o", "o.csv")
+    code, _, err = gossamer(
+        room,
+        "crawl",
+        f"{web}/0",
+        f"{web}/none",
+        "--scope",
+        "page",
+        "--delay",
+        "0",
+        "--fail-on",
+        "success<0.95",
+        "-o",
+        "o.csv",
+    )
     assert code == 30
     assert "success<0.95" in err
 
@@ -225,7 +238,9 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["host", "rung", "x"], 2, "no command 'rung'"),
     ],
 )
-def test_bad_input_gets_one_clear_line(tmp_path: Path, words: list[str], code: int, says: str, capsys: Any, monkeypatch: Any) -> None:
+def test_bad_input_gets_one_clear_line(
+    tmp_path: Path, words: list[str], code: int, says: str, capsys: Any, monkeypatch: Any
+) -> None:
     from gossamer.cli.tree import run
 
     monkeypatch.chdir(tmp_path)

@@ -64,7 +64,9 @@ async def fill(store: Store) -> None:
             adds.setdefault((0, host, 0, "http", flags, ""), []).extend((*frontier.remainder(mark), entry))
         await frontier.add(adds)
 
-    await add("o", *(f"http://{HOST}/{name}" for name in ("done?b=1&a=2", "late", "dead", "held", "private/x", "image")))
+    await add(
+        "o", *(f"http://{HOST}/{name}" for name in ("done?b=1&a=2", "late", "dead", "held", "private/x", "image"))
+    )
     await add("", f"http://{OTHER}/1", f"http://{OTHER}/2")
     robots = next(one for one in (await frontier.claim(0, 1)).claims if one.kind == "robots")
     kept = access.read(ROBOTS, "gossamer")
@@ -77,7 +79,9 @@ async def fill(store: Store) -> None:
         }  # fmt: skip
         if name in ends and claim.host == HOST:
             action, counts = ends[name]
-            await frontier.settle(0, [Settle(claim.token, action, wait=60_000, reason="tls", detail="expired yesterday")], counts, {})
+            await frontier.settle(
+                0, [Settle(claim.token, action, wait=60_000, reason="tls", detail="expired yesterday")], counts, {}
+            )
     await add("o", f"http://{HOST}/next")
 
 
@@ -89,9 +93,21 @@ def store(valkey_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> s
     inside(valkey_url, fill)
     folder = tmp_path / ".gossamer" / "c"
     folder.mkdir(parents=True)
-    lines = [("done?b=1&a=2", "done", 200, None), ("image", "skipped", 200, "content-type"), ("late", "retry", 503, "http-5xx")]
+    lines = [
+        ("done?b=1&a=2", "done", 200, None),
+        ("image", "skipped", 200, "content-type"),
+        ("late", "retry", 503, "http-5xx"),
+    ]
     attempts = [
-        {"ts": "2026-01-01T00:00:00Z", "url": f"http://{HOST}/{path}", "attempt": 1, "status": status, "outcome": outcome, "seconds": 0.1, "error": error}
+        {
+            "ts": "2026-01-01T00:00:00Z",
+            "url": f"http://{HOST}/{path}",
+            "attempt": 1,
+            "status": status,
+            "outcome": outcome,
+            "seconds": 0.1,
+            "error": error,
+        }
         for path, outcome, status, error in lines
     ]
     (folder / "attempts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in attempts) + '{"url": "broken')
@@ -138,7 +154,9 @@ def test_parked_over_budget(store: str, capsys: pytest.CaptureFixture[str]) -> N
         (["http://other.example:9999/"], "filter", "--allow-port 9999"),
     ],
 )
-def test_each_skip_reason_names_its_rule(store: str, capsys: pytest.CaptureFixture[str], words: list[str], reason: str, rule: str) -> None:
+def test_each_skip_reason_names_its_rule(
+    store: str, capsys: pytest.CaptureFixture[str], words: list[str], reason: str, rule: str
+) -> None:
     found = explained(capsys, store, *words)
     assert rule in gate(found, reason)
     assert "secret" not in json.dumps(found)

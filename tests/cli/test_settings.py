@@ -15,7 +15,18 @@ from gossamer.settings import ABOUT, Given, Settings, load, schema, shown
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("5m", 300), ("2h", 7200), ("1h30m", 5400), ("500ms", 0.5), ("0.5", 0.5), (3, 3), ("1.5m", 90), ("1d", 86400), ("2 h", 7200)],
+    [
+        ("90s", 90),
+        ("5m", 300),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("500ms", 0.5),
+        ("0.5", 0.5),
+        (3, 3),
+        ("1.5m", 90),
+        ("1d", 86400),
+        ("2 h", 7200),
+    ],
 )
 def test_times(text: object, seconds: float) -> None:
     assert units.seconds(text) == pytest.approx(seconds)
@@ -28,7 +39,16 @@ def test_what_is_no_time(text: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("500k", 512000), ("10M", 10 << 20), ("2G", 2 << 30), ("1.5k", 1536), (77, 77), ("16MiB", 16 << 20), ("3kb", 3072)]
+    ("text", "size"),
+    [
+        ("500k", 512000),
+        ("10M", 10 << 20),
+        ("2G", 2 << 30),
+        ("1.5k", 1536),
+        (77, 77),
+        ("16MiB", 16 << 20),
+        ("3kb", 3072),
+    ],
 )
 def test_sizes(text: object, size: int) -> None:
     assert units.size(text) == size
@@ -104,7 +124,11 @@ def test_bad_values_name_the_setting_and_what_is_right(name: str, value: object,
 def test_the_later_source_wins(tmp_path: Path) -> None:
     (tmp_path / "gossamer.toml").write_text("depth = 1\nlimit = 1\nrate = 1\nper_host = 1\n")
     env = {"GOSSAMER_LIMIT": "2", "GOSSAMER_RATE": "2", "GOSSAMER_PER_HOST": "2", "GOSSAMER_DEPTH": "", "HOME": "x"}
-    found = load([Given("-s rate", "rate", "3"), Given("-s x", "per_host", "3"), Given("--per-host", "per_host", "4")], folder=tmp_path, environ=env)
+    found = load(
+        [Given("-s rate", "rate", "3"), Given("-s x", "per_host", "3"), Given("--per-host", "per_host", "4")],
+        folder=tmp_path,
+        environ=env,
+    )
     assert (found.depth, found.limit, found.rate, found.per_host, found.concurrency) == (1, 2, 3.0, 4, 64)
 
 
@@ -174,5 +198,7 @@ def test_settings_are_few_frozen_described_and_survive_json() -> None:
     assert set(schema()["properties"]) == set(ABOUT)
     with pytest.raises(AttributeError):
         Settings().depth = 3  # type: ignore[misc] # frozen is what is tested
-    full = load([Given("-s", "delay", "1-2"), Given("-s", "processes", "auto"), Given("-s", "include", "a")], environ={})
+    full = load(
+        [Given("-s", "delay", "1-2"), Given("-s", "processes", "auto"), Given("-s", "include", "a")], environ={}
+    )
     assert msgspec.json.decode(msgspec.json.encode(full), type=Settings) == full

@@ -80,7 +80,9 @@ async def fill(store: Store, name: str, state: str = "running", pages: int = 6, 
         n = int(claim.request.url[-1])
         action = "b" if claim.host == B or n > 3 else "dxrk"[n]
         counts = {"d": {"pages": 1, "succeeded": 1, "bytes": 5}, "k": {"skip:robots": 1}}.get(action, {})
-        await frontier.settle(0, [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)], counts, {})
+        await frontier.settle(
+            0, [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)], counts, {}
+        )
     if state != "running":
         await crawls.set(name, state)
 
@@ -97,7 +99,9 @@ def test_status_lists_crawls_and_adds_up(desk: Desk) -> None:
         found, pages, redirected, failed, dead, pending, skipped = map(int, row[2:9])
         assert found == pages + redirected + failed + dead + pending + skipped == 12
     found = desk.json("status", "one")
-    assert found["found"] == found["pages"] + found["redirected"] + found["failed"] + found["dead"] + found["pending"] + sum(found["skipped"].values())
+    assert found["found"] == found["pages"] + found["redirected"] + found["failed"] + found["dead"] + found[
+        "pending"
+    ] + sum(found["skipped"].values())
     assert {host["host"] for host in found["slowest_hosts"]} == {A, B}
     assert "12 URLs on 2 hosts" in desk("status", "one")[1]
 
@@ -160,7 +164,9 @@ def test_stop_and_cancel_of_a_crawl_whose_process_died(desk: Desk) -> None:
     assert state(desk, "two") == "cancelled"
 
 
-@pytest.mark.parametrize(("verb", "asked", "ends"), [("stop", "stopping", "stopped"), ("cancel", "cancelling", "cancelled")])
+@pytest.mark.parametrize(
+    ("verb", "asked", "ends"), [("stop", "stopping", "stopped"), ("cancel", "cancelling", "cancelled")]
+)
 def test_stop_and_cancel_wait_for_the_process_that_runs_it(desk: Desk, verb: str, asked: str, ends: str) -> None:
     desk.do(lambda store: fill(store, "one", pid=os.getpid()))
 

@@ -15,7 +15,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
     "src/gossamer/collectors/transfer.py::Transfer": (14, "what curl calls back during one transfer, each a few lines over the same fields"),
     "src/gossamer/frontier/verbs.py::Frontier": (16, "one method a verb: the list of them is what the class is"),
-    "src/gossamer/parsing/view.py::View": (19, "what a site function sees; ten of them are properties of one line"),
+    "src/gossamer/parsing/view.py::View": (20, "what a site function sees; ten of them are properties of one line"),
     "src/gossamer/road/worker.py::Worker": (14, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),
 }  # fmt: skip

@@ -70,7 +70,11 @@ class Outputs:
         """After a crawl has ended well: close all (the last Parquet part)."""
         async with self._held():
             await self._read_lengths()
-            await self._in_thread(self._close)
+            for output in self._files:
+                for sink in output.sinks():
+                    await self._in_thread(sink.close, self._lengths.get(sink.target(), 0))
+            for table in self._tables:
+                await self._in_thread(table.close)
 
     def release(self) -> None:
         """Let lock and thread go, however it ended."""
@@ -120,13 +124,6 @@ class Outputs:
         if rows:
             for table in self._tables:
                 table.upsert(rows)
-
-    def _close(self) -> None:
-        for output in self._files:
-            for sink in output.sinks():
-                sink.close(self._lengths.get(sink.target(), 0))
-        for table in self._tables:
-            table.close()
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
