@@ -62,9 +62,12 @@ class Stale(Exception):
         self.tokens = tokens
 
 
-class Moved(Exception):
+class Moved(SinkError):
     """The committed length of a file is not what we thought; nothing was settled."""
 
     def __init__(self, file: str, length: int) -> None:
-        super().__init__(f"{file} is committed to {length} bytes")
+        super().__init__(
+            f"{file} is committed to {length} bytes, by a process that does not see our locks: "
+            "run all processes of a crawl where they share its data folder"
+        )
         self.file, self.length = file, length

@@ -84,25 +84,32 @@ class Committer:
         self._wake.set()
 
     async def _commit(self, bucket: int, batch: list[Visit]) -> None:
-        """Rows first, then the settle with the files' new lengths; what is refused is cut and left out."""
+        """Rows first, then the settle with the files' new lengths; what is refused is cut and left out.
+
+        Links of refused visits are added all the same: the taker remembers them as taken, and would not take them again.
+        """
         rows = [row for visit in batch for row in visit.rows]
+        adds: Adds = {}
+        for visit in batch:
+            for group, flat in visit.adds.items():
+                adds.setdefault(group, []).extend(flat)
         await self._outputs.aside(batch, rows)
         async with self._outputs.exact(rows) as append:
             while True:
                 moves = await append([row for visit in batch for row in visit.rows]) if append else ()
-                lost = await self._settle(bucket, batch, moves) if batch else set()
+                if not batch:
+                    await self._frontier.add(adds)
+                    return
+                lost = await self._settle(bucket, batch, adds, moves)
                 if not lost:
                     return
                 batch = [visit for visit in batch if visit.claim.token not in lost]
 
-    async def _settle(self, bucket: int, batch: list[Visit], moves: Moves) -> set[int]:
+    async def _settle(self, bucket: int, batch: list[Visit], adds: Adds, moves: Moves) -> set[int]:
         """Settle all, or nothing: then the tokens that are no longer ours."""
         counts: Counter[str] = Counter()
-        adds: Adds = {}
         for visit in batch:
             counts.update(visit.counts)
-            for group, flat in visit.adds.items():
-                adds.setdefault(group, []).extend(flat)
         now = time.monotonic()
         ends = [visit.ends(now) for visit in batch if visit.settle.action]  # a robots visit is only logged
         try:

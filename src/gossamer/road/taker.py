@@ -1,7 +1,7 @@
 """From the links of a page to what the frontier takes: resolve, filter, fingerprint, group. The hot path of the crawler.
 
 Never an object, a log record or a round trip per link: most links of a page were met before, and cost one look-up in a
-cache of raw hrefs. What that cache knows as taken is in the frontier, or in the commit under way, or the worker ends.
+cache of raw hrefs. What that cache knows as taken is in the frontier, or in a commit to come, or the worker ends.
 """
 
 from __future__ import annotations
@@ -175,8 +175,12 @@ class Taker:
         """Whether two URLs are one for the seen-set."""
         return self._key(one) == self._key(other)
 
+    def forget(self) -> None:
+        """A page that was read came to nothing: what was taken from it must be taken again."""
+        self._recent = Recent(self._recent.room)
+
     def widen(self, scope: Filter) -> None:
         """A redirected seed changed the scope: what was refused may be wanted now."""
         self.scope = scope
-        self._recent = Recent(self._recent.room)
+        self.forget()
         self._hosts.clear()

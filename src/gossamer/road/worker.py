@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from gossamer.errors import GossamerError
 from gossamer.parts import Frontier
 from gossamer.road.committer import Committer
 from gossamer.visit import Claim, Settle, Visit
@@ -51,6 +52,7 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
         self._paused = False
+        self._failed: Exception | None = None
         self._ask_at = [0.0] * buckets
         self._landed: set[int] = set()
 
@@ -76,6 +78,8 @@ class Worker:
 
     async def _crawl(self) -> None:
         while not self.outcome:
+            if self._failed is not None:
+                raise self._failed
             self._news.clear()
             self._begin()
             limit = await self._claim()
@@ -141,8 +145,7 @@ class Worker:
 
         def put(visit: Visit) -> None:
             done.add(visit.claim.token)
-            if visit.claim.token in self.held or not visit.settle.action:
-                self.committer.put(visit)
+            self.committer.put(visit)
 
         try:
             await self.visitor.visit(batch, put)
@@ -155,10 +158,8 @@ class Worker:
                 if claim.token not in done:
                     self.held.pop(claim.token, None)
             self._surprise(batch[0], error)
-            if not isinstance(
-                error, ValueError | TypeError | LookupError | AttributeError | ArithmeticError | RuntimeError
-            ):
-                raise
+            if isinstance(error, GossamerError | OSError | MemoryError):  # no page's fault: nothing goes on from here
+                self._failed = self._failed or error
         finally:
             if batch[0].kind == "robots":
                 self.held.pop(batch[0].token, None)
