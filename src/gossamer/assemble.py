@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from gossamer.parts import Collector, FileOutput, TableSink
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
-from gossamer.road.gate import Gate
+from gossamer.road.gate import Gate, Treatment
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
@@ -40,6 +40,8 @@ from gossamer.settings import Settings
 from gossamer.sinks import columns
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.formats import open_output
+from gossamer.sites import acting
+from gossamer.sites.failed import Failed
 from gossamer.visit import Claim
 
 
@@ -81,6 +83,8 @@ class Setup(msgspec.Struct, kw_only=True):
     allowed: list[str]
     """Private hosts that were typed as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
+    sites: dict[str, str] = {}
+    """Names and versions of the site files."""
     alone: bool = True
     deadline: float | None = None
     """Seconds of work left."""
@@ -163,6 +167,7 @@ class Bench:
         self.robots = collector(settings, self.resolver, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
+        self.reader.keep = Failed(self.folder / "failed").keep
         files, own_tables = outputs(setup, self.sites)
         self.outputs = Outputs(
             self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
@@ -179,15 +184,20 @@ class Bench:
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
         agent = settings.agent.partition("/")[0].strip()
+        of_host, treat = None, None
+        if acting.acts(self.sites):
+            needs = lru_cache(10_000)(partial(acting.needs, self.sites))
+            of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in self.sites) else None
+            treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
             self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse,
+            parse=urls.parse, treat=treat,
         )  # fmt: skip
-        identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain)
+        identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain, of_host)
         return Visitor(
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
-            sitemaps=self.setup.job.sitemaps,
+            sitemaps=self.setup.job.sitemaps, treat=treat,
         )  # fmt: skip
 
     async def _state(self) -> str:
@@ -232,6 +242,16 @@ class Bench:
         await self.http.close()
         await self.robots.close()
         await self.resolver.close()
+
+
+def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
+    """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of them."""
+    delay = needs.pace.delay
+    usual = None if settings.delay is None else Delay(*settings.delay)
+    return Treatment(
+        needs.retries if needs.retries is not None and settings.retries else settings.retries,
+        usual if delay is None else Delay(delay, delay), needs.robots and not settings.ignore_robots,
+    )  # fmt: skip
 
 
 def scope(spec: Spec, settings: Settings, seeds: list[str]) -> Scope:

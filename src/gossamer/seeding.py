@@ -13,9 +13,11 @@ from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup
 from gossamer.errors import UsageError
 from gossamer.frontier.crawls import Record, Spec
+from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 from gossamer.request import Request
 from gossamer.road.taker import Taken
+from gossamer.sites import acting
 
 BATCH = 5000
 """Seeds added in one go."""
@@ -55,8 +57,12 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
         s.seen,
         sorted(s.drop_parameters),
     )
+    more = (
+        [f"https://{host}/" for site in sites for host in acting.hosts(site)] if s.scope in ("host", "domain") else []
+    )
     return Setup(
-        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope), credentials=credentials,
+        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope) + more, credentials=credentials,
+        sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
     ), given  # fmt: skip
 
@@ -86,6 +92,10 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
                     )
                 taken = Taken()
         await bench.crawls.seeded(setup.crawl)
+        for site in bench.sites:
+            if site.site.pace is not None and site.site.pace.per_host is not None:
+                for host in acting.hosts(site):
+                    await Steer(store).at_once(host, site.site.pace.per_host)
     finally:
         await bench.close()
 

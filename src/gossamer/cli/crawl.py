@@ -107,6 +107,7 @@ def crawl(**words: Any) -> int:
     test = gate.parse(words["fail_on"]) if words["fail_on"] else None
     job = job_of(words)
     warn(job.settings, words["quiet"])
+    warn_of_sites(job)
     runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
     summary, stopped = runner.run()
     return finish(summary, stopped, test, words)
@@ -210,6 +211,19 @@ def warn(settings: Settings, quiet: bool) -> None:
         )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
+
+
+def warn_of_sites(job: Job) -> None:
+    """Sites that ignore robots.txt are named, also with --quiet."""
+    from gossamer.cli.show import remark
+    from gossamer.sites import load_all
+
+    sites = [] if job.settings.ignore_robots else load_all(job.targets, job.args)
+    if names := [f"{site.name} ({site.path})" for site in sites if not site.site.robots]:
+        remark(
+            f"WARNING: robots.txt is ignored for {', '.join(names)}. You answer for what this crawl does; "
+            "ask the owners first."
+        )
 
 
 def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) -> int:

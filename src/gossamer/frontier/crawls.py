@@ -52,6 +52,8 @@ class Record(msgspec.Struct):
     outputs: list[str]
     seeded: bool
     """All seeds are in the frontier."""
+    sites: dict[str, str] = {}
+    """Names and versions (a hash of the file) of the sites that it runs with."""
 
 
 class Crawls:
@@ -75,6 +77,7 @@ class Crawls:
             name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
             float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
             json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
+            json.loads(f.get("sites", "{}")),
         )  # fmt: skip
 
     async def need(self, name: str) -> Record:
@@ -85,7 +88,7 @@ class Crawls:
             raise UsageError(f"no crawl is named {name!r}; there are: {known}")
         return record
 
-    async def begin(self, name: str, spec: Spec, outputs: list[str]) -> Record:
+    async def begin(self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None) -> Record:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         if not keys.NAME.match(name):
             raise UsageError(
@@ -98,6 +101,7 @@ class Crawls:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
         fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
+        fields["sites"] = json.dumps(sites or {})
         fields["run_at"] = repr(time.time())
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is None:

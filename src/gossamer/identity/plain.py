@@ -16,11 +16,12 @@ JARS = 2000
 
 
 class Plain:
-    """Headers for a request. `credentials`: host -> (user, password); `domain`: host -> registered domain."""
+    """Headers for a request. `credentials`: host -> (user, password); `domain`: host -> registered domain;
+    `of_host`: headers that a host's site wants; those of the crawl and of the request go before them."""
 
     def __init__(
         self, headers: Mapping[str, str], credentials: Mapping[str, tuple[str, str]], own: Callable[[str], bool],
-        domain: Callable[[str], str],
+        domain: Callable[[str], str], of_host: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:  # fmt: skip
         self._open = {k: v for k, v in headers.items() if k.lower() not in SECRET}
         self._secret = {k: v for k, v in headers.items() if k.lower() in SECRET}
@@ -28,22 +29,24 @@ class Plain:
             host: "Basic " + b64encode(f"{user}:{password}".encode()).decode()
             for host, (user, password) in credentials.items()
         }
-        self._own, self._domain = own, domain
+        self._own, self._domain, self._of_host = own, domain, of_host
         self._jars: OrderedDict[str, Jar] = OrderedDict()
 
     def headers(self, request: Request) -> dict[str, str]:
         """All headers that this request carries beyond the collector's own."""
-        if not (self._open or self._secret or self._basic or self._jars or request.headers):
+        if not (self._open or self._secret or self._basic or self._jars or self._of_host or request.headers):
             return {}
         host = split(request.url)[1]
         out = dict(self._open)
         if self._secret and self._own(host):
             out |= self._secret
+        if self._of_host is not None and (wanted := self._of_host(host)):
+            out = _over(wanted, out)
         if host in self._basic:
             out["Authorization"] = self._basic[host]
         if self._jars and (jar := self._jars.get(self._domain(host))) and (cookies := jar.header(request.url)):
             out["Cookie"] = f"{out['Cookie']}; {cookies}" if "Cookie" in out else cookies
-        return out | request.headers if request.headers else out
+        return _over(out, request.headers) if request.headers else out
 
     def took(self, page: Page) -> None:
         """Keep the cookies of an answer."""
@@ -55,3 +58,9 @@ class Plain:
                     if len(self._jars) > JARS:
                         self._jars.popitem(last=False)
                 jar.take(page.url, value.encode("latin-1"))
+
+
+def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
+    """Both; where a name is in both, in whatever case, the second counts."""
+    given = {name.lower() for name in over}
+    return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

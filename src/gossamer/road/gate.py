@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 from gossamer.page import Failure, Page
@@ -21,20 +22,31 @@ ROOM = 10_000
 """Parsed robots.txt kept."""
 
 
+class Treatment(NamedTuple):
+    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed."""
+
+    retries: tuple[float, ...]
+    fixed: pace.Delay | None
+    obey: bool = True
+
+
 class Gate:
-    """Evaluates and fetches robots.txt. `collector` stops reading after 500 KiB; `parse` is the URL parser."""
+    """Evaluates and fetches robots.txt. `collector` stops reading after 500 KiB; `parse` is the URL parser; `treat` says
+    what is otherwise for a host."""
 
     def __init__(
         self, frontier: Frontier, collector: Collector, *, agent: str, obey: bool, retries: tuple[float, ...],
         fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
+        treat: Callable[[str], Treatment] | None = None,
     ) -> None:  # fmt: skip
-        self._frontier, self._collector, self._agent, self._obey = frontier, collector, agent, obey
-        self._retries, self._fixed, self._parse = retries, fixed, parse
+        self._frontier, self._collector, self._agent, self._parse = frontier, collector, agent, parse
+        usual = Treatment(retries, fixed, obey)
+        self._treat = treat or (lambda _: usual)
         self._known: dict[tuple[str, str], tuple[int, Robots | None]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Why this claim may not be visited, or None."""
-        if not self._obey or claim.robots in (0, access.OPEN):
+        if claim.robots in (0, access.OPEN) or not self._treat(claim.host).obey:
             return None
         if claim.robots < 0:
             return access.CLOSED.get(claim.robots, access.CLOSED[access.UNREACHABLE])
@@ -57,13 +69,14 @@ class Gate:
         """
         result, began = await self._follow(claim)
         stale = await self._stale(claim)
-        found = access.access(result, self._agent, wait(claim.robots, self._retries), stale)
+        treatment = self._treat(claim.host)
+        found = access.access(result, self._agent, wait(claim.robots, treatment.retries), stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
         settle = Settle(
             claim.token, "d", since=round((time.monotonic() - began) * 1000),
-            delay=round(pace.delay(now_pace, self._fixed) * 1000), pace=now_pace.text(),
+            delay=round(pace.delay(now_pace, treatment.fixed) * 1000), pace=now_pace.text(),
             host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000),
         )  # fmt: skip
         await self._frontier.robots(

@@ -23,6 +23,9 @@ from gossamer.sites.running import Parsed, gather, run
 from gossamer.traps import growing
 from gossamer.visit import Claim, Row
 
+MOST_LINKS = 5000
+"""Different requests that one page may give; the rest is counted as `trap`."""
+
 
 class Reader:
     """Reads the pages of one crawl. `pages`: page records are wanted; `key`: the canonical form of a URL."""
@@ -39,7 +42,7 @@ class Reader:
     ) -> None:
         self.sites, self.taker, self.key = sites, taker, key
         self.pages, self.text, self.links = pages, text, links
-        self.keep: Callable[[Page, str], None] = lambda _page, _why: None
+        self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
         """Hears of each page before it is read."""
@@ -54,8 +57,8 @@ class Reader:
         taken = Taken()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
-        if site is not None and error is None and (site.site.functions or site.site.must_have):
-            return self._site(site, claim, page, document, len(found) + shut)
+        if site is not None and error is None and page.status != 304 and _reads(site):
+            return self._site(site, claim, page, document, (found, shut))
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
             wanted = [href for href in found if href not in grown] if grown else found
@@ -67,37 +70,59 @@ class Reader:
         rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
         return Read(rows, taken)
 
-    def _site(self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: int) -> Read:
+    def _site(
+        self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int]
+    ) -> Read:
         """A page of a site file: its function's items and requests; an error keeps the page for replay."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
-        taken = Taken()
+        taken, rows = Taken(), list[Row]()
+        if parsed.error is None:
+            self._follow(site, view, parsed, links, taken)
+        try:
+            rows = [self._item(site, page, item) for item in parsed.items] if parsed.error is None else []
+        except Exception as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
+            parsed.error, parsed.detail = "parse", f"an item cannot be written: {error}"
         if parsed.error is not None:
-            self.keep(page, f"{site.name}: {parsed.detail}")
-        rows = [self._item(site, page, item) for item in parsed.items]
-        wanted = [*parsed.requests, *self._followed(site, view, parsed)]
-        voucher = self.taker.voucher(claim)
-        for request in wanted:
-            self.taker.request(request, taken, voucher)
+            self.keep(page, claim.request, f"{site.name}: {parsed.detail}")
+            parsed.requests, taken = [], Taken()
+        self._take(parsed.requests, claim, taken)
+        if parsed.error is None and view.shut:
+            taken.skip("nofollow", len(view.shut))
         items = len(rows)
         if self.pages:
-            rows.append(self._row(claim.request, page, document, [], links, parsed.error))
+            rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
         return Read(rows, taken, items, parsed.error)
 
-    def _followed(self, site: LoadedSite, view: View, parsed: Parsed) -> list[Request]:
-        """Links that `follow=` names; without it a page that no function reads gives all its links."""
-        follow = site.site.follow
-        if parsed.error is not None or follow is False or (follow is None and parsed.function):
-            return []
+    def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
+        """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""
+        voucher = self.taker.voucher(claim)
+        wanted = {(one.method, one.url, one.body): one for one in requests}
+        for request in list(wanted.values())[:MOST_LINKS]:
+            self.taker.request(request, taken, voucher)
+        if len(wanted) > MOST_LINKS:
+            taken.skip("trap", len(wanted) - MOST_LINKS)
+
+    def _follow(self, site: LoadedSite, view: View, parsed: Parsed, links: tuple[list[str], int], taken: Taken) -> None:
+        """Add the links that `follow=` names; without it a page that no function reads gives all its links."""
+        follow, (found, shut) = site.site.follow, links
+        if follow is False or (follow is None and parsed.function):
+            return
         if callable(follow):
-            found, error = gather(site, follow, view)
-            parsed.error = error
-            return found
-        hrefs_found, _ = hrefs(view.document)
-        requests = list(view.follow(hrefs_found))
-        if follow in (None, True):
-            return requests
-        return [request for request in requests if any(pattern.search(request.url) for pattern in follow)]
+            requests, problem = gather(site, follow, view)
+            parsed.requests += requests
+            if problem:
+                parsed.error, parsed.detail = "parse", problem
+            return
+        base = view.document.base
+        if follow not in (None, True):
+            found = [href for href in found if any(one.search(base.resolve(href) or "") for one in follow)]
+        grown = growing(base.url, found)
+        parsed.requests += view.follow([href for href in found if href not in grown])
+        if shut and follow in (None, True):
+            taken.skip("nofollow", shut)
+        if grown:
+            taken.skip("trap", len(grown))
 
     def _item(self, site: LoadedSite, page: Page, item: Item | dict[str, Any]) -> Row:
         """An item as a row: its own fields, then where and when it was seen."""
@@ -142,3 +167,9 @@ class Reader:
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
         return Read([], taken, infrastructure=True, error=error)
+
+
+def _reads(site: LoadedSite) -> bool:
+    """Whether a site says anything of how its pages are read; else they are read as any page is."""
+    own = site.site
+    return bool(own.functions or own.must_have or own.follow not in (None, False))

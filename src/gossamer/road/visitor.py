@@ -16,7 +16,7 @@ from gossamer.politeness import pace
 from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
-from gossamer.road.gate import Gate
+from gossamer.road.gate import Gate, Treatment
 from gossamer.road.taker import Taken, Taker
 from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
@@ -58,10 +58,12 @@ class Visitor:
         self, crawl: str, worker: str, gate: Gate, collector: Collector, taker: Taker, reader: Reader, identity: Identity,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
-        sitemaps: bool = False,
+        sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
-        self.reader, self.identity, self.parse, self.retries, self.fixed = reader, identity, parse, retries, fixed
+        self.reader, self.identity, self.parse = reader, identity, parse
+        usual = Treatment(retries, fixed)
+        self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps = anchor, anchored, sitemaps
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
@@ -173,8 +175,9 @@ class Visitor:
         )  # fmt: skip
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
-        pause = wait(claim.attempt, self.retries)
-        if pause is None or pace.exhausted(pace.parse(claim.pace), self.fixed, verdict.after):
+        treatment = self.treat(claim.host)
+        pause = wait(claim.attempt, treatment.retries)
+        if pause is None or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
             return self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
         settle = Settle(
             claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
@@ -213,10 +216,11 @@ class Visitor:
         """The host's pace after this answer, and when it may be asked next."""
         slow = isinstance(result, Page) and result.status in SLOW_DOWN
         before = pace.parse(claim.pace)
-        if self.fixed is None or slow or before.doublings:
+        fixed = self.treat(claim.host).fixed
+        if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        seconds = claim.rate if claim.rate is not None else pace.delay(before, self.fixed)
+        seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:

@@ -90,10 +90,8 @@ def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
     pages = sorted((own / "pages").glob("*.html"))
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
     known = {page.stem for page in pages}
-    for expected in sorted((own / "expected").glob("*.json")):
-        if expected.stem not in known:
-            results.append(CheckResult(str(expected), False, f"{own / 'pages' / expected.stem}.html is missing"))
-    return results
+    orphans = [file for file in sorted((own / "expected").glob("*.json")) if file.stem not in known]
+    return results + [CheckResult(str(file), False, f"{own / 'pages' / file.stem}.html is missing") for file in orphans]
 
 
 def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> CheckResult:

@@ -122,7 +122,11 @@ def _line(path: Path, error: BaseException) -> int:
     """The line of the site's own file in which an error arose."""
     if isinstance(error, SyntaxError) and error.lineno:
         return error.lineno
-    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()]
+    own = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve() == path.resolve()
+    ]
     return (own[-1] if own else None) or 1
 
 

@@ -54,12 +54,14 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
 
 
 def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View) -> tuple[list[Request], str | None]:
-    """What a `follow=` function gives: requests, and the word parse when it failed."""
+    """What a `follow=` function gives: requests, and what went wrong."""
     parsed = Parsed()
     try:
         _sort(follow(view), view, parsed)
-    except Exception:  # noqa: BLE001 - as in run
-        return [], "parse"
+        if parsed.items:
+            raise TypeError("follow= gives links and requests, no items")
+    except Exception as error:  # noqa: BLE001 - as in run
+        return [], _detail(loaded.path, error)
     return parsed.requests, None
 
 
@@ -81,6 +83,8 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
 
 def _detail(path: Path, error: Exception) -> str:
     """File and line of the site's own frame, and what went wrong there."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
+    ]
     where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}" if frames else path.name
     return f"{where}: {type(error).__name__}: {error}"

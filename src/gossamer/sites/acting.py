@@ -1,0 +1,46 @@
+"""What the sites say of a host beyond its pages: pace, headers, retries, robots. Matched by host alone, before any URL is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gossamer import url as urls
+from gossamer.site import Pace
+from gossamer.sites.loading import LoadedSite
+
+
+class Needs(NamedTuple):
+    """What the sites of a host want; what they leave open is as the crawl has it."""
+
+    pace: Pace = Pace()
+    headers: Mapping[str, str] = {}
+    retries: tuple[float, ...] | None = None
+    robots: bool = True
+
+
+def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
+    """What a host's sites want: where several share it by paths, the first that says something of a thing; else `default`."""
+    own = [one.site for one in sites if not one.default and one.site.takes_host(host)]
+    own = own or [one.site for one in sites if one.default]
+
+    def first(values: Iterable[Any], otherwise: Any) -> Any:
+        return next((value for value in values if value), otherwise)
+
+    return Needs(
+        first((site.pace for site in own), Pace()),
+        first((site.headers for site in own), {}),
+        next((site.retries for site in own if site.retries is not None), None),
+        not own or all(site.robots for site in own),
+    )
+
+
+def acts(sites: Sequence[LoadedSite]) -> bool:
+    """Whether any site wants something of its own, so that hosts need be looked at."""
+    return any(s.site.pace or s.site.headers or s.site.retries is not None or not s.site.robots for s in sites)
+
+
+def hosts(site: LoadedSite) -> list[str]:
+    """The hosts that a site names: its own without `*.`, and those of its seeds."""
+    named = [host for host in site.site.hosts if not host.startswith("*.")]
+    return list(dict.fromkeys([*named, *(urls.host(seed) for seed in site.site.seeds)]))

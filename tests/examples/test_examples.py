@@ -1,0 +1,199 @@
+"""The shipped examples end to end: their pages on a local server, crawled by the example itself; what is written is what is expected."""
+
+from __future__ import annotations
+
+import csv
+import http.server
+import json
+import re
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from gossamer.assemble import Job, Output
+from gossamer.door import crawl
+from gossamer.settings import Settings
+from gossamer.sites.check import check, saved
+from gossamer.summary import Summary
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NAMES = ["quotes", "shop", "books"]
+HOSTS = {
+    "quotes": "https://quotes.toscrape.com",
+    "shop": "https://scrapeme.live",
+    "books": "https://books.toscrape.com",
+}
+OWN = {"_url", "_site", "_kind", "_key", "_seen_at"}
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """The saved pages of one example under its own paths; what has no slash at its end is redirected to it, as the quotes site does."""
+
+    pages: ClassVar[dict[str, bytes]] = {}
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = self.pages.get(self.path)
+        if body is None and f"{self.path}/" in self.pages:
+            self.send_response(308)
+            self.send_header("Location", f"{self.path}/")
+        else:
+            self.send_response(200 if body is not None else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet."""
+
+
+class Local:
+    """An example with its host replaced, its pages served."""
+
+    def __init__(self, name: str, folder: Path, server: http.server.ThreadingHTTPServer) -> None:
+        self.host = f"127.0.0.1:{server.server_port}"
+        self.file = folder / f"{name}.py"
+        self.expected: dict[str, list[dict[str, Any]]] = {}
+        Pages.pages, Pages.asked = {}, []
+        for file in (EXAMPLES / name / "pages").glob("*.html"):
+            page, _ = saved(file)
+            Pages.pages[page.url.removeprefix(HOSTS[name])] = self._moved(page.body.decode(), name).encode()
+            for item in json.loads(self._moved((EXAMPLES / name / "expected" / f"{file.stem}.json").read_text(), name)):
+                self.expected.setdefault(item.pop("_kind"), []).append(item)
+        text = self._moved((EXAMPLES / f"{name}.py").read_text(), name)
+        self.file.write_text(text.replace(f'"{HOSTS[name][8:]}"', f'"{self.host}"'))
+
+    def _moved(self, text: str, name: str) -> str:
+        return text.replace(HOSTS[name], f"http://{self.host}")
+
+    async def crawl(self, *outputs: str) -> Summary:
+        folder = self.file.parent
+        settings = Settings(data=str(folder / "data"), delay=(0.0, 0.0), retries=())
+        return await crawl(
+            Job(targets=[str(self.file)], settings=settings, outputs=[Output(str(folder / o)) for o in outputs])
+        )
+
+
+@pytest.fixture
+def server() -> Iterator[http.server.ThreadingHTTPServer]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as found:
+        found.daemon_threads = True
+        thread = threading.Thread(target=found.serve_forever)
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_saved_pages_give_what_is_expected(name: str) -> None:
+    assert [(result.page, result.detail) for result in check(EXAMPLES / f"{name}.py") if not result.ok] == []
+
+
+def test_all_examples_are_one_folder_of_sites() -> None:
+    results = check(EXAMPLES)
+    assert all(result.ok for result in results)
+    assert {Path(result.page).parents[1].name for result in results} == set(NAMES)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning"
+)  # pycurl keeps a copy of each socket it is handed
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_crawl_writes_what_is_expected(
+    name: str, tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    local = Local(name, tmp_path, server)
+    summary = await local.crawl("out.jsonl", "out.csv", "out.sqlite")
+    total = sum(map(len, local.expected.values()))
+    assert (summary.state, summary.items, summary.failed, summary.errors) == ("finished", total, 0, {})
+    assert summary.pages == len(Pages.pages)
+    asked = [path for path in Pages.asked if path != "/robots.txt"]
+    assert sorted(path for path in asked if path in Pages.pages) == sorted(
+        Pages.pages
+    )  # each page once, and nothing beside
+    assert {path for path in asked if path not in Pages.pages} == {
+        path[:-1] for path in Pages.pages if path.startswith("/author/")
+    }
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert {row["_site"] for row in rows} == {name}
+    assert all(row["_url"].startswith(f"http://{local.host}/") for row in rows)
+    for kind, expected in local.expected.items():
+        own = [{key: value for key, value in row.items() if key not in OWN} for row in rows if row["_kind"] == kind]
+        assert in_order(own) == in_order(expected)
+    _same_elsewhere(tmp_path, name, local.expected)
+
+
+def _same_elsewhere(folder: Path, name: str, expected: dict[str, list[dict[str, Any]]]) -> None:
+    """CSV has one file a kind, SQLite one table a kind."""
+    assert {file.name for file in folder.glob("out*.csv")} == {f"out.{kind}.csv" for kind in expected}
+    with sqlite3.connect(folder / "out.sqlite") as base:
+        base.row_factory = sqlite3.Row
+        for kind, items in expected.items():
+            with open(folder / f"out.{kind}.csv", newline="", encoding="utf-8-sig") as file:
+                rows = list(csv.DictReader(file))
+            table = [dict(row) for row in base.execute(f'select * from "{kind}"')]  # noqa: S608 - a kind of ours
+            assert len(rows) == len(table) == len(items)
+            for field in (field for field, value in items[0].items() if isinstance(value, str)):
+                assert sorted(row[field] for row in rows) == sorted(item[field] for item in items)
+                assert sorted(row[field] for row in table) == sorted(item[field] for item in items)
+    base.close()
+    if name == "shop":
+        with open(folder / "out.product.csv", newline="", encoding="utf-8-sig") as file:
+            assert {row["id"]: row["price"] for row in csv.DictReader(file)}[
+                "730"
+            ] == "1105.50"  # digits as the page has them
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the five lines leave closing to the end
+async def test_quotes_are_grouped_by_author_as_the_readme_says(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = Local("quotes", tmp_path, server)
+    await local.crawl("quotes.jsonl")
+    (code,) = re.findall(r"```python\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) == 5
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 - our own text
+    found = {author: sorted(quote["text"] for quote in quotes) for author, quotes in names["by_author"].items()}
+    assert {author: len(quotes) for author, quotes in found.items()} == {
+        "Mira Holt": 3,
+        "J.P. Ansel": 2,
+        "Odile Fürst": 2,
+    }
+    assert found["Odile Fürst"] == ["Nobody's map shows the weather.", "“Later” is where the unfinished lives."]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+async def test_a_page_that_lost_its_markup_is_an_error_that_can_be_replayed(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    local = Local("shop", tmp_path, server)
+    Pages.pages["/shop/page/2/"] = Pages.pages["/shop/page/2/"].replace(b'data-product_id="732"', b"")
+    summary = await local.crawl("out.jsonl")
+    assert summary.errors == {"parse": 1}
+    assert summary.items == 4  # the page's items and links are all dropped, not a part of them
+    (kept,) = (tmp_path / "data" / "shop" / "failed").glob("*.html")
+    page, meta = saved(kept)
+    assert page.url == f"http://{local.host}/shop/page/2/"
+    assert page.body == Pages.pages["/shop/page/2/"]
+    assert re.search(r"shop\.py:\d+ in listing: TypeError", meta.why)
+    own = tmp_path / "shop" / "pages"
+    own.mkdir(parents=True)
+    for file in (kept, kept.with_suffix(".json")):
+        shutil.move(file, own / file.name)
+    (result,) = check(local.file)
+    assert not result.ok
+    assert "TypeError" in result.detail
