@@ -52,6 +52,7 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
         self._paused = False
+        self._alone = False
         self._failed: Exception | None = None
         self._ask_at = [0.0] * buckets
         self._landed: set[int] = set()
@@ -127,7 +128,7 @@ class Worker:
     def _begin(self) -> None:
         """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""
         for _ in range(len(self._ready)):
-            if self.busy >= self.concurrency:
+            if self.busy >= self.concurrency or self._alone:
                 return
             batch = self._ready.popleft()
             if batch[0].crashes >= ALONE and (self.busy or not self.committer.idle):
@@ -137,8 +138,7 @@ class Worker:
             task = asyncio.create_task(self._visit(batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            if batch[0].crashes >= ALONE:
-                return
+            self._alone = batch[0].crashes >= ALONE
 
     async def _visit(self, batch: list[Claim]) -> None:
         done: set[int] = set()
@@ -165,6 +165,7 @@ class Worker:
                 self.held.pop(batch[0].token, None)
                 self._ask_at[batch[0].bucket] = 0.0
             self.busy -= 1
+            self._alone = False
             self._news.set()
 
     def _settled(self, visits: list[Visit]) -> None:
