@@ -69,7 +69,8 @@ class Site:
         self.must_have = _several(must_have)
         self.retries = None if retries is None else tuple(float(wait) for wait in retries)
         self.robots = robots
-        self.args = dict(args or {})
+        self.defaults = dict(args or {})
+        self.args = dict(self.defaults)
         self.functions: list[Function] = []
 
     def page(

@@ -129,6 +129,8 @@ class View:
         resolved = self.urljoin(url)
         if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
             raise ValueError(f"carry is larger than {CARRY} bytes")
+        if (needs.get("use") or "").startswith("@"):
+            raise ValueError(f"use={needs['use']!r}: name a page function")
         needs.setdefault("priority", self.request_.priority)
         return Request(resolved, depth=self.depth + 1, referrer=self.url, **needs)
 

@@ -80,12 +80,14 @@ def _file(path: Path) -> list[LoadedSite]:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     version = hashlib.blake2b(source, digest_size=6).hexdigest()
     module = _import(path, version)
-    sites = {id(value): (name, value) for name, value in vars(module).items() if isinstance(value, Site)}
+    named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]
+    sites = {id(value): value for _, value in named}
+    default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type[Item]]] = {}
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, Item) and value is not Item:
             items.setdefault(value.__name__.lower(), []).append(value)
-    return [LoadedSite(site, path, version, items, name == "default") for name, site in sites.values()]
+    return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
 
 
 def _import(path: Path, version: str) -> Any:
@@ -109,7 +111,8 @@ def _import(path: Path, version: str) -> Any:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        what = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
+        own = isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == path.resolve()
+        what = error.msg if isinstance(error, SyntaxError) and own else f"{type(error).__name__}: {error}"
         raise ConfigError(
             f"{path}:{_line(path, error)}: {what}; mend the line and run the same command again"
         ) from error
@@ -120,7 +123,7 @@ def _import(path: Path, version: str) -> Any:
 
 def _line(path: Path, error: BaseException) -> int:
     """The line of the site's own file in which an error arose."""
-    if isinstance(error, SyntaxError) and error.lineno:
+    if isinstance(error, SyntaxError) and error.lineno and Path(error.filename or "").resolve() == path.resolve():
         return error.lineno
     own = [
         frame.lineno
@@ -141,12 +144,12 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
 
 
 def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
-    known = {name for site in sites for name in site.site.args}
-    for name, value in args.items():
+    known = {name for site in sites for name in site.site.defaults}
+    for name in args:
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"-a {name}: no site takes it{hint}")
-        for site in sites:
-            if name in site.site.args:
-                site.site.args[name] = value
+    for site in sites:  # a module is imported once a process: an earlier run's arguments are not this one's
+        defaults = site.site.defaults
+        site.site.args = defaults | {name: value for name, value in args.items() if name in defaults}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -18,7 +19,7 @@ TEMPLATE = '''"""{host}, as `gossamer new` found it: try it with `gossamer check
 
 from gossamer import Item, Site
 
-site = Site("{name}", hosts=["{host}"], seeds=["{url}"])
+site = Site("{name}", hosts=[{own}], seeds=[{seed}])
 
 
 class Found(Item, key="url"):
@@ -70,4 +71,6 @@ def skeleton(name: str, url: str, page: Page) -> str:
     found = found or {"title": ("str | None", "title::text")}
     fields = "".join(f"    {field}: {kind}\n" for field, (kind, _) in found.items())
     values = ", ".join(f'{field}=page.css("{query}").get()' for field, (_, query) in found.items())
-    return TEMPLATE.format(name=name, host=urls.host(page.url), url=url, fields=fields, values=values)
+    host = urls.host(page.url)
+    own, seed = json.dumps(host), json.dumps(url)  # a URL may have quotes in it, and comes from who knows where
+    return TEMPLATE.format(name=name, host=host, own=own, seed=seed, fields=fields, values=values)

@@ -14,6 +14,7 @@ from gossamer.parsing.view import View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
 
+NEEDS = ("priority", "method", "headers", "body", "use", "carry", "id", "country", "proxy", "rung")
 MOST = 100_000
 """Things that one page may yield."""
 
@@ -48,7 +49,7 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     try:
         yielded = function.call(view)
         _sort(yielded if yielded is not None else (), view, parsed)
-    except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
         return Parsed(error="parse", detail=_detail(loaded.path, error), function=function.name)
     return parsed
 
@@ -60,7 +61,7 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
         _sort(follow(view), view, parsed)
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
-    except Exception as error:  # noqa: BLE001 - as in run
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as in run
         return [], _detail(loaded.path, error)
     return parsed.requests, None
 
@@ -74,14 +75,22 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
         if isinstance(one, Item | dict):
             parsed.items.append(one)
         elif isinstance(one, Request):
-            parsed.requests.append(one)
+            parsed.requests.append(_own(one, view))
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
         else:
             raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
 
 
-def _detail(path: Path, error: Exception) -> str:
+def _own(request: Request, view: View) -> Request:
+    """A request that the function made by hand gets its place: an absolute URL, its depth, where it was found."""
+    if request.referrer == view.url:  # made by view.request
+        return request
+    needs = {name: value for name in NEEDS if (value := getattr(request, name)) is not None}
+    return view.request(request.url, **needs)
+
+
+def _detail(path: Path, error: BaseException) -> str:
     """File and line of the site's own frame, and what went wrong there."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()

@@ -1,0 +1,163 @@
+"""`check` and `new`: saved pages and what is expected of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.errors import ConfigError, UsageError
+from gossamer.page import Page
+from gossamer.request import Request
+from gossamer.sites.check import check, saved
+from gossamer.sites.failed import LARGEST, Failed
+from gossamer.sites.new import new
+
+SITE = """from decimal import Decimal
+from gossamer import Item, Site
+site = Site("shop", hosts=["a.example"])
+class Book(Item, key="title"):
+    title: str
+    price: Decimal | None
+@site.page()
+def book(page):
+    yield Book(title=page.css("h1::text").get(), price=page.price(".price"))
+"""
+
+
+def shop(folder: Path, html: str = "<h1>One</h1><p class=price>&pound;1.50", url: str = "https://a.example/1") -> Path:
+    file = folder / "shop.py"
+    file.write_text(SITE)
+    for name in ("pages", "expected"):
+        (folder / "shop" / name).mkdir(parents=True, exist_ok=True)
+    (folder / "shop" / "pages" / "one.html").write_text(html)
+    (folder / "shop" / "pages" / "one.json").write_text(json.dumps({"url": url}))
+    (folder / "shop" / "expected" / "one.json").write_text('[{"_kind": "book", "title": "One", "price": 1.50}]')
+    return file
+
+
+def test_what_is_as_expected(tmp_path: Path) -> None:
+    (result,) = check(shop(tmp_path))
+    assert (result.ok, result.detail) == (True, "")
+    assert result.page.endswith("shop/pages/one.html")
+    assert [one.ok for one in check(tmp_path)] == [True]
+
+
+def test_a_difference_can_be_read(tmp_path: Path) -> None:
+    (result,) = check(shop(tmp_path, "<h1>One</h1><p class=price>&pound;2.50"))
+    assert not result.ok
+    changed = [line for line in result.detail.splitlines() if line.startswith(("-  ", "+  "))]
+    assert changed == ['-    "price": 1.50', '+    "price": 2.50']
+    assert result.detail.splitlines()[:2] == ["--- expected", "+++ found"]
+
+
+def test_what_is_missing_or_broken_is_said_and_the_rest_is_checked(tmp_path: Path) -> None:
+    file, own = shop(tmp_path), tmp_path / "shop"
+    for name, meta, expected in (
+        ("bad_meta", "{", "[]"), ("no_url", "{}", "[]"), ("no_meta", None, "[]"), ("no_expected", '{"url": "https://a.example/"}', None),
+        ("bad_expected", '{"url": "https://a.example/"}', "["), ("stranger", '{"url": "https://b.example/"}', "[]"),
+    ):  # fmt: skip
+        (own / "pages" / f"{name}.html").write_text("<h1>T</h1>")
+        if meta is not None:
+            (own / "pages" / f"{name}.json").write_text(meta)
+        if expected is not None:
+            (own / "expected" / f"{name}.json").write_text(expected)
+    (own / "expected" / "orphan.json").write_text("[]")
+    results = {Path(one.page).stem: one for one in check(file)}
+    assert {name for name, one in results.items() if one.ok} == {"one"}
+    assert "bad_meta.json" in results["bad_meta"].detail
+    assert "`url`" in results["no_url"].detail
+    assert "write {" in results["no_meta"].detail
+    assert "is missing: the items are [" in results["no_expected"].detail
+    assert '"title": "T"' in results["no_expected"].detail
+    assert "bad_expected.json" in results["bad_expected"].detail
+    assert "takes https://b.example/" in results["stranger"].detail
+    assert "orphan.html is missing" in results["orphan"].detail
+
+
+def test_a_function_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
+    file = shop(tmp_path)
+    file.write_text(SITE.replace('page.css("h1::text").get()', "1 / 0"))
+    (result,) = check(file)
+    assert result.detail.startswith("shop.py:9 in book: ZeroDivisionError")
+
+
+def test_nothing_to_check(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SITE)
+    with pytest.raises(ConfigError, match="no saved pages"):
+        check(tmp_path / "a.py")
+
+
+HTML = b"""<title>Kettle | Shop</title><meta name=description content="A kettle."><h1> Kettle </h1><p class=price>12.00 &euro;</p>
+<a href="/2">2</a>"""
+
+
+def page(body: bytes = HTML, kind: str = "text/html; charset=utf-8", url: str = "https://a.example/kettle") -> Page:
+    return Page(url, 200, [("content-type", kind)], body, 0.0, 0.0, len(body))
+
+
+def test_a_new_site_passes_its_own_check(tmp_path: Path) -> None:
+    files = new("kettles", "https://a.example/kettle", page(), tmp_path)
+    assert [file.relative_to(tmp_path).as_posix() for file in files] == [
+        "kettles.py", "kettles/pages/first.html", "kettles/pages/first.json", "kettles/expected/first.json",
+    ]  # fmt: skip
+    assert [one.ok for one in check(tmp_path / "kettles.py")] == [True]
+    (item,) = json.loads(files[3].read_text())
+    assert (item["url"], item["title"], item["price"]) == ("https://a.example/kettle", " Kettle ", "12.00 €")
+    assert saved(files[1])[0].body == HTML
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        page(b""), page(b"\xff\xfe\x00", "text/html"), page(b'{"a": 1}', "application/json"), page(b"<p>"),
+        page("<title>é\"'\\{}</title>".encode("latin-1"), "text/html; charset=latin-1", "https://a.example/%22%7B?q='\""),
+        page(b"<h1>T</h1>", url="http://127.0.0.1:8080/"), page(b"<h1>T</h1>", url="http://[::1]/"),
+    ],
+)  # fmt: skip
+def test_any_page_makes_a_site(tmp_path: Path, one: Page) -> None:
+    new("odd", one.url, one, tmp_path)
+    assert [(result.ok, result.detail) for result in check(tmp_path / "odd.py")] == [(True, "")]
+
+
+@pytest.mark.parametrize("there", ["kettles.py", "kettles/pages/first.html", "kettles/expected/first.json"])
+def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / there).write_text("mine")
+    with pytest.raises(ConfigError, match="is there already"):
+        new("kettles", "https://a.example/", page(), tmp_path)
+    assert (tmp_path / there).read_text() == "mine"
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / there]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "1a", "a b", "a-b", "ä"])
+def test_bad_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        new(name, "https://a.example/", page(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.sites.failed.MOST", 3)
+    failed = Failed(tmp_path / "failed")
+    for n in (0, 0, 1, 2, 3, 4):
+        failed.keep(
+            page(url=f"https://a.example/../{n}"), Request("https://a.example/", use="book", carry={"n": n}), "why"
+        )
+    failed.keep(page(b"x" * (LARGEST + 1)), Request("https://a.example/"), "why")
+    kept = sorted((tmp_path / "failed").glob("*.html"))
+    assert len(kept) == 3
+    assert len(list((tmp_path / "failed").iterdir())) == 6
+    metas = [saved(file)[1] for file in kept]
+    assert {(meta.use, meta.why) for meta in metas} == {("book", "why")}
+    assert sorted(meta.carry["n"] for meta in metas) == [0, 1, 2]
+    failed.keep(
+        page(b"new", url="https://a.example/../0"), Request("https://a.example/"), "again"
+    )  # the last one of a URL
+    assert [saved(file)[1].why for file in kept].count("again") == 1
+
+
+def test_a_folder_that_cannot_be_made_stops_no_crawl(tmp_path: Path) -> None:
+    (tmp_path / "failed").write_text("a file")
+    Failed(tmp_path / "failed").keep(page(), Request("https://a.example/"), "why")

@@ -1,0 +1,152 @@
+"""Site files: found, imported, held against one another; what is wrong with one is said with its file and line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.sites import load, load_all
+from gossamer.sites.loading import match
+
+HEAD = "from gossamer import Item, Site\n"
+
+
+def write(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(HEAD + text)
+    return folder
+
+
+def test_a_folder_is_its_files_but_for_underscored_ones(tmp_path: Path) -> None:
+    write(
+        tmp_path, b="site = Site('b', hosts=['b.example'])", a="import _shared\nsite = Site('a', hosts=[_shared.HOST])"
+    )
+    write(
+        tmp_path,
+        _shared="HOST = 'a.example'\nsite = Site('hidden')",
+        no_site="x = 1",
+        two="x = Site('x')\ny = Site('y')",
+    )
+    assert [site.name for site in load(tmp_path)] == ["a", "b", "x", "y"]
+    assert [site.name for site in load_all([str(tmp_path / "b.py"), "https://b.example/", "-"])] == ["b"]
+
+
+def test_versions_and_items(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a')\nclass Book(Item, key='n'):\n    n: int\n")
+    (one,) = load(tmp_path / "a.py")
+    assert list(one.items) == ["book"]
+    assert one.version == load(tmp_path / "a.py")[0].version
+    write(tmp_path, a="site = Site('a', seeds=['https://a.example/'])")
+    (other,) = load(tmp_path / "a.py")
+    assert one.version != other.version
+    assert [request.url for request in other.requests()] == ["https://a.example/"]
+
+
+BROKEN = [
+    ("x = (\n", "a.py:2", "never closed"),
+    ("\nif True:\nx = 1", "a.py:4", "indented block"),
+    ("import no_such_module", "a.py:2", "no_such_module"),
+    ("def f():\n    return 1 / 0\nf()", "a.py:3", "ZeroDivisionError"),
+    ("site = Site('a', host=['x'])", "a.py:2", "did you mean hosts="),
+    ("site = Site('a')\n@site.page('(')\ndef f(page): ...", "a.py:3", "no regular expression"),
+    ("class Book(Item, key='isbn'):\n    upc: str", "a.py:2", "isbn"),
+    ("raise SystemExit(3)", "a.py:2", "SystemExit"),
+    ("import _broken", "a.py:2", "_broken.py"),
+    ("x = '\x00'", "a.py:", "null bytes"),
+]
+
+
+@pytest.mark.parametrize(("text", "where", "says"), BROKEN)
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_broken_file_is_named_with_its_line(
+    tmp_path: Path, text: str, where: str, says: str, relative: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, a=text, _broken="x = (\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load("a.py" if relative else tmp_path / "a.py")
+    assert where in str(caught.value)
+    assert says in str(caught.value)
+    assert caught.value.exit_code == 4
+
+
+def test_what_has_no_site(tmp_path: Path) -> None:
+    write(tmp_path, a="x = 1")
+    with pytest.raises(ConfigError, match="no module-level Site"):
+        load(tmp_path / "a.py")
+    with pytest.raises(ConfigError, match="no site file in it"):
+        load(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none.py")
+
+
+def test_an_unreadable_file(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a')")
+    (tmp_path / "a.py").chmod(0)
+    if os.access(tmp_path / "a.py", os.R_OK):  # root reads all
+        (tmp_path / "a.py").unlink()
+        (tmp_path / "a.py").mkdir()
+        with pytest.raises(ConfigError):
+            load(tmp_path)
+        return
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "a.py")
+
+
+def test_names_and_hosts_are_one_sites_alone(tmp_path: Path) -> None:
+    same = write(tmp_path / "same", a="site = Site('x')", b="site = Site('x')")
+    with pytest.raises(ConfigError, match=r"b\.py: the name 'x' is taken by .*a\.py"):
+        load_all([str(same)])
+    both = write(
+        tmp_path / "both", a="site = Site('a', hosts=['a.example'])", b="site = Site('b', hosts=['a.example'])"
+    )
+    with pytest.raises(ConfigError, match=r"the host a\.example is a's .*paths="):
+        load_all([str(both)])
+    apart = write(
+        tmp_path / "apart",
+        a="site = Site('a', hosts=['a.example'], paths=['/shop/'])",
+        b="site = Site('b', hosts=['a.example'], paths=['/blog/'])",
+    )
+    sites = load_all([str(apart)])
+    assert [(match(sites, f"https://a.example/{p}/") or sites[0]).name for p in ("shop", "blog")] == ["a", "b"]
+    assert match(sites, "https://a.example/") is None
+
+
+def test_the_default_takes_what_no_other_does(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a="site = Site('a', hosts=['a.example'])",
+        z="default = Site('rest')",
+        y="here = default = Site('y', hosts=['y.example'])\n",
+    )
+    sites = load_all([str(tmp_path / "a.py"), str(tmp_path / "z.py")])
+    found = [match(sites, url) for url in ("https://a.example/", "https://b.example/")]
+    assert [one.name if one else None for one in found] == ["a", "rest"]
+    assert match(sites[:1], "https://b.example/") is None
+    assert load(tmp_path / "y.py")[0].default
+
+
+def test_arguments_reach_the_sites_that_take_them(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a="site = Site('a', args={'country': 'de', 'page': '1'})",
+        b="site = Site('b', args={'country': 'fr'})",
+    )
+    one, other = load_all([str(tmp_path)], {"country": "at"})
+    assert (one.site.args, other.site.args) == ({"country": "at", "page": "1"}, {"country": "at"})
+    with pytest.raises(UsageError, match="did you mean country"):
+        load_all([str(tmp_path)], {"contry": "x"})
+    with pytest.raises(UsageError, match="there are: country, page"):
+        load_all([str(tmp_path)], {"zzz": "x"})
+    with pytest.raises(GossamerError, match="there are: none"):
+        load_all([], {"zzz": "x"})
+
+
+def test_arguments_of_one_run_are_not_those_of_the_next(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a', args={'country': 'de'})")
+    load_all([str(tmp_path)], {"country": "at"})
+    assert load_all([str(tmp_path)])[0].site.args == {"country": "de"}
