@@ -158,8 +158,7 @@ class Run:
         bench.reader.tap = self.taps.page
         try:
             outcome = await bench.run()
-            if outcome == "finished":
-                await bench.outputs.finish()
+            await bench.outputs.finish()  # also when it is to go on later: the rows so far are to be read
             return outcome
         finally:
             await bench.close()
@@ -168,13 +167,12 @@ class Run:
         from gossamer.children import Children
 
         outcome = await Children(self.setup, self.processes, self.stop).work()
-        if outcome == "finished":
-            bench = Bench(self.setup, self.store, "door", self.stop)
-            try:
-                await bench.outputs.open()
-                await bench.outputs.finish()
-            finally:
-                await bench.close()
+        bench = Bench(self.setup, self.store, "door", self.stop)
+        try:
+            await bench.outputs.open()
+            await bench.outputs.finish()
+        finally:
+            await bench.close()
         return outcome
 
     async def _store_again(self) -> None:

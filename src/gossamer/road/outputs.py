@@ -67,7 +67,7 @@ class Outputs:
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def finish(self) -> None:
-        """After a crawl has ended well: close all (the last Parquet part)."""
+        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there."""
         async with self._held():
             await self._read_lengths()
             for output in self._files:
