@@ -155,11 +155,14 @@ class Bench:
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         own_domains = {domain(urls.host(seed)) for seed in setup.seeds}
-        self.own: Callable[[str], bool] = lru_cache(10_000)(lambda host: domain(host) in own_domains)
+        self.own: Callable[[str], bool] = lambda host: domain(host) in own_domains
+        self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
+        anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
         self.scope = scope(setup.spec, settings, setup.seeds)
         self.sites = site_files.load_all(setup.job.targets, setup.job.args)
         self.taker = Taker(
-            self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key, own=self.own,
+            self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
+            own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
@@ -219,10 +222,12 @@ class Bench:
         if (source, target) not in self._anchors:
             self._anchors.add((source, target))
             self.scope = self.scope.re_anchored(source, target)
+            self._widened.add(urls.registered_domain(urls.host(target)))
             self.taker.widen(self.scope)
 
     def _surprise(self, claim: Claim, error: Exception) -> None:
         """A bug met on a page: kept with its URL; the claim is left to run out."""
+        self.taker.forget()
         self.surprises += 1
         path = self.folder / "surprises.log"
         with open(path, "a") as log:

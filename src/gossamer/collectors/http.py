@@ -200,7 +200,8 @@ class HttpCollector:
             code, text = error or (0, "")
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
             reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
-            return Failure(reason, detail, now, elapsed, size, final, status=status or None, sent=sent > 0)
+            lag = _lag(transfer, elapsed)
+            return Failure(reason, detail, now, elapsed, size, final, status=status or None, lag=lag, sent=sent > 0)
         return self._page(transfer, request, now, elapsed)
 
     def _page(self, transfer: Transfer, request: Request, now: float, elapsed: float) -> Page | Failure:
@@ -224,8 +225,13 @@ class HttpCollector:
         first = transfer.lines[0] if transfer.lines else b""
         return Page(
             request.url, status, headers, body, now, elapsed, size, version=version(first), address=transfer.pin,
-            requests=transfer.sent,
+            lag=_lag(transfer, elapsed), requests=transfer.sent,
         )  # fmt: skip
+
+
+def _lag(transfer: Transfer, elapsed: float) -> float:
+    """Seconds between the start of a collect, `elapsed` ago, and its request going out."""
+    return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0
 
 
 def ca_bundle() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -47,8 +48,8 @@ class Transfer:
     """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
 
     __slots__ = (
-        "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "sent", "size",
-        "tries",
+        "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "sent", "sent_at",
+        "size", "tries",
     )  # fmt: skip
 
     def __init__(self, bounds: Bounds) -> None:
@@ -70,6 +71,7 @@ class Transfer:
         self.chunks: list[bytes] = []
         self.headers: Headers | None = None
         self.code = self.size = self.sent = self.most = 0
+        self.sent_at = 0.0
         self.problem = ""
 
     def dial(self, address: str) -> None:
@@ -110,6 +112,7 @@ class Transfer:
             self.problem = "again"
         else:
             self.sent += 1
+            self.sent_at = time.perf_counter()
             return _OK
         return _ABORT
 

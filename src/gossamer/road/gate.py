@@ -98,10 +98,10 @@ class Gate:
             target = self._parse(urljoin(result.url, result.header("location") or ""))
             if target is None or not target.startswith(("http://", "https://")):
                 break
-            await asyncio.sleep(max(0.0, began + max(claim.delay, claim.floor) - time.monotonic()))
+            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
             began = time.monotonic()
             result = await self._collector.collect(Request(target), {})
-        return result, began
+        return result, began + result.lag
 
     async def _stale(self, claim: Claim) -> int:
         """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""

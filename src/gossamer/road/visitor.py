@@ -101,14 +101,14 @@ class Visitor:
         result, verdict = await self._collect(claim)
         if isinstance(verdict, Redirected) and verdict.again:
             attempts = self._attempt(claim, result, "again", None)
-            await asyncio.sleep(max(0.0, began + max(claim.delay, claim.floor) - time.monotonic()))
+            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
             began = time.monotonic()
             result, verdict = await self._collect(claim)
             if isinstance(verdict, Redirected) and verdict.again:
                 verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
         else:
             attempts = []
-        visit = await self._end(claim, result, verdict, began)
+        visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts
         self._pace(claim, result, visit)
         return visit
