@@ -1,0 +1,43 @@
+"""The floor of benchmarks/speed.py: the same client and parser, given the list of URLs; no frontier, no robots, no log.
+
+Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import msgspec
+import uvloop
+
+from gossamer.collectors.http import HttpCollector
+from gossamer.egress.resolver import Resolver
+from gossamer.page import Page
+from gossamer.parsing import html
+from gossamer.parsing.links import hrefs
+from gossamer.request import Request
+from gossamer.url import Resolver as Links
+
+
+async def main(urls: list[str], out: str) -> None:
+    """Visit all URLs, 64 at once."""
+    collector = HttpCollector(Resolver(["127.0.0.0/8"]), user_agent="bare")
+    todo = iter(urls)
+    with open(out, "wb") as file:
+
+        async def work() -> None:
+            for url in todo:
+                page = await collector.collect(Request(url), {})
+                if not isinstance(page, Page):
+                    continue
+                document = html.parse(page.body, page.content_type, page.url)
+                links = Links(document.base.url).links(hrefs(document)[0])
+                row = {"url": url, "title": document.title, "status": page.status, "links": len(links)}
+                file.write(msgspec.json.encode(row) + b"\n")
+
+        await asyncio.gather(*(work() for _ in range(64)))
+    await collector.close()
+
+
+uvloop.run(main(open(sys.argv[1]).read().split(), sys.argv[2]))

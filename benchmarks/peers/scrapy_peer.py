@@ -1,0 +1,40 @@
+"""Scrapy's part of benchmarks/speed.py: follow all links of one host, write url, title, status and number of links."""
+
+from __future__ import annotations
+
+import sys
+from urllib.parse import urlsplit
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+
+
+class Pages(scrapy.Spider):
+    """The usual CrawlSpider in one callback."""
+
+    name = "pages"
+
+    def __init__(self, start: str) -> None:
+        super().__init__()
+        self.start_urls = [start]
+        self.allowed_domains = [urlsplit(start).hostname or ""]
+        self.links = LinkExtractor(allow_domains=self.allowed_domains)
+
+    def parse(self, response):  # noqa: ANN001, ANN201 - Scrapy's own shape
+        found = self.links.extract_links(response) if hasattr(response, "css") else []
+        title = response.css("title::text").get() if hasattr(response, "css") else None
+        yield {"url": response.url, "title": title, "status": response.status, "links": len(found)}
+        for link in found:
+            yield response.follow(link, callback=self.parse)
+
+
+process = CrawlerProcess(
+    {
+        "CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": True,
+        "AUTOTHROTTLE_ENABLED": False, "LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "COOKIES_ENABLED": True,
+        "FEEDS": {sys.argv[2]: {"format": "jsonlines", "overwrite": True}}, "RETRY_ENABLED": False,
+    }
+)  # fmt: skip
+process.crawl(Pages, start=sys.argv[1])
+process.start()
