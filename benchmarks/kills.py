@@ -20,9 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.killing import refetched, under_fire, verdicts
 from e2e.runs import job
-from web import preset, serve
-
 from gossamer.assemble import Output
+from web import preset, serve
 
 
 def crawl(processes: int, options: argparse.Namespace) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import redis
+
 from conftest import valkey_binary
 
 

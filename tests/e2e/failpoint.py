@@ -18,9 +18,7 @@ PLACES = ("torn", "written", "settled")
 
 def code(place: str, after: int, marker: Path) -> str:
     """What the driver process runs: the command line that stands still in its commit number `after`."""
-    return (
-        f"from e2e import failpoint; failpoint.install({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
-    )
+    return f"from e2e import failpoint; failpoint.install({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
 
 
 def install(place: str, after: int, marker: str) -> None:

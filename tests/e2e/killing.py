@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import redis
+
 from conftest import valkey_binary, wait_for
 from e2e.runs import begin, children_of, command, kill, rows, socket_of, store_pid
-from web import Web
-from web.judge import faults, fetched
-
 from gossamer import url as urls
 from gossamer.assemble import Job
+from web import Web
+from web.judge import faults, fetched
 
 LEASES = "{b:000}c:l"
 
@@ -144,7 +144,9 @@ def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> li
     for name, found in (("jsonl", keys(rows(jsonl))), ("csv", keys(read_csv(table)) if table else None)):
         if found is not None:
             wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
-            wrong += [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+            wrong += (
+                [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+            )
     pages, robots = refetched(web)
     if pages > sum(told.open):
         wrong.append(f"{pages} pages were fetched again, {sum(told.open)} claims were out at the kills")

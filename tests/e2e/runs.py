@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -12,15 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from web import Plan
-from web.truth import home
-
 from gossamer import url as urls
 from gossamer.assemble import Job, Output, open_url
 from gossamer.door import crawl
 from gossamer.frontier.census import Census
 from gossamer.settings import Settings
 from gossamer.summary import Summary
+from web import Plan
+from web.truth import home
 
 SRC = Path(__file__).parents[2] / "src"
 QUICK: dict[str, Any] = {"delay": (0.0, 0.0), "retries": (0.1, 0.2, 0.3), "allow_private": ("127.0.0.0/8",)}
@@ -41,28 +41,22 @@ async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Sum
     while not work.done():
         await asyncio.sleep(0.02)
         url = store or socket_of(Path(one.settings.data))
-        if url is None:
-            continue
-        try:
+        if url is not None:
             looked += await _look(url, one.name or "", work)
-        except Exception:  # noqa: BLE001 - the store ends with the crawl
-            if not work.done():
-                await asyncio.sleep(0.05)
     return await work, looked
 
 
 async def _look(url: str, name: str, work: asyncio.Task[Any]) -> list[Summary]:
-    store = await open_url(url)
-    looked = []
-    try:
-        while not work.done():
-            if name in await Census(store).crawls.names():
-                looked.append(await Census(store).summary(name))
-            await asyncio.sleep(0.02)
-    except Exception:  # noqa: BLE001 - as above; what was seen counts
-        pass
-    finally:
-        await store.close()
+    looked: list[Summary] = []
+    with contextlib.suppress(Exception):  # the store ends with the crawl; what was seen counts
+        store = await open_url(url)
+        try:
+            while not work.done():
+                if name in await Census(store).crawls.names():
+                    looked.append(await Census(store).summary(name))
+                await asyncio.sleep(0.02)
+        finally:
+            await store.close()
     return looked
 
 
@@ -101,7 +95,11 @@ def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
         if truth is None:
             wrong.append(f"unknown: {row['url']}")
         elif truth.fate in ("once", "again"):
-            wrong += [f"{what} {got!r}, not {right!r}: {row['url']}" for what, got, right in _facts(row, truth) if got != right]
+            wrong += [
+                f"{what} {got!r}, not {right!r}: {row['url']}"
+                for what, got, right in _facts(row, truth)
+                if got != right
+            ]
     want = {page for page in plan.must_fetch(sitemaps=False) if _is_page(plan, page)}
     have = {urls.canonical(row["url"]) for row in found}
     return wrong + [f"no row: {page}" for page in sorted(want) if urls.canonical(page) not in have]
@@ -119,7 +117,9 @@ def _facts(row: dict[str, Any], truth: Any) -> list[tuple[str, Any, Any]]:
     if truth.title:
         facts.append(("title", row["title"], " ".join(truth.title.split())))  # blanks are folded
     if truth.status == 200 and truth.links:
-        facts.append(("links", row["links"], len({home(link) for link in truth.links} - {truth.url})))  # writings of one
+        facts.append(
+            ("links", row["links"], len({home(link) for link in truth.links} - {truth.url}))
+        )  # writings of one
     return facts
 
 
@@ -129,16 +129,30 @@ def command(one: Job, *words: str) -> list[str]:
     out = [*one.targets, "--name", str(one.name), "--data", s.data, "--json", "--quiet"]
     out += [word for output in one.outputs for word in ("-o", output.spec)]
     out += ["--delay", str(s.delay[0])] if s.delay else []
-    out += ["--retries", ",".join(f"{wait}s" for wait in s.retries), "--concurrency", str(s.concurrency), "--per-host", str(s.per_host)]
+    out += [
+        "--retries",
+        ",".join(f"{wait}s" for wait in s.retries),
+        "--concurrency",
+        str(s.concurrency),
+        "--per-host",
+        str(s.per_host),
+    ]
     out += ["--processes", str(s.processes), "--allow-private", ",".join(s.allow_private), *words]
     return ["crawl", *out]
 
 
-def begin(words: Sequence[str], code: str = "from gossamer.cli import main; main()", **more: Any) -> subprocess.Popen[str]:
+def begin(
+    words: Sequence[str], code: str = "from gossamer.cli import main; main()", **more: Any
+) -> subprocess.Popen[str]:
     """Start the command line as a process of its own group; `code` stands for the launcher."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SRC), str(SRC.parent / "tests"), env.get("PYTHONPATH"))))
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
     return subprocess.Popen([sys.executable, "-c", code, *words], env=env, **(pipes | more))
 
 
@@ -163,5 +177,3 @@ def children_of(pid: int) -> list[int]:
             if int(stat.rsplit(")", 1)[1].split()[1]) == pid and b"gossamer.children" in words:
                 found.append(int(entry.name))
     return found
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from e2e.runs import job, rows, watched, wrong_rows
 from web import serve
 from web.docs import reachable

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+
 from e2e import failpoint
 from e2e.killing import Told, fire, leases_in_files, refetched, under_fire, verdicts
 from e2e.runs import begin, command, job
-from web import preset, serve
-
 from gossamer.assemble import Job, Output
+from web import preset, serve
 
 HOSTS, PAGES = 8, 250
 
@@ -91,7 +91,9 @@ def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int) -> None:
         said = last.communicate(timeout=60)
         assert last.returncode == 0, said
         told = Told(kills=["all"], open=[open_now])
-        assert [line for line in verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") if "again" not in line] == []
+        assert [
+            line for line in verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") if "again" not in line
+        ] == []
     assert before > 0
     summary = json.loads(said[0])
     assert (summary["pages"], summary["pending"]) == (200, 0)

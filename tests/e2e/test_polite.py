@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from e2e.runs import job
-from web import Hit, preset, serve
-from web.judge import by_host, delays, faults, robots_first, violations
 
+from e2e.runs import job
 from gossamer.door import crawl
 from gossamer.settings import Settings
+from web import Hit, preset, serve
+from web.judge import by_host, delays, faults, robots_first, violations
 
 
 async def test_fifty_hosts_of_mixed_delays_and_two_processes(tmp_path: Path) -> None:
@@ -41,7 +41,14 @@ async def test_two_crawls_share_the_budget_of_a_host(tmp_path: Path, shared_stor
     plan = preset("tiny", hosts=2, pages=8, links=6, hrefs=6, robots=("delay",), crawl_delay=(0.2,))
     with serve(plan) as web:
         jobs = [
-            job(web.plan.seeds(), tmp_path, store=shared_store, name=name, output=f"{name}.jsonl", data=str(tmp_path / name))
+            job(
+                web.plan.seeds(),
+                tmp_path,
+                store=shared_store,
+                name=name,
+                output=f"{name}.jsonl",
+                data=str(tmp_path / name),
+            )
             for name in ("a", "b")
         ]
         one, two = await asyncio.gather(*(crawl(each) for each in jobs))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from e2e.runs import job
+from gossamer.door import crawl
 from web import preset, serve
 from web.judge import by_host, faults, robots_first, wasted
-
-from gossamer.door import crawl
 
 
 @pytest.mark.parametrize(("scope", "processes"), [("host", 1), ("host", 2), ("any", 1), ("any", 2)])

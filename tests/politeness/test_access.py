@@ -6,7 +6,19 @@ import pytest
 
 from gossamer.page import Failure, Page
 from gossamer.politeness.access import (
-    AGE, CLOSED, MOST, NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE, Access, access, read, rules, version_of,
+    AGE,
+    CLOSED,
+    MOST,
+    NO_NAME,
+    OPEN,
+    PRIVATE,
+    TOO_SLOW,
+    UNREACHABLE,
+    Access,
+    access,
+    read,
+    rules,
+    version_of,
 )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from road.made import Make, Road
 
 from gossamer.frontier.store import Store, connect
+from road.made import Make, Road
 
 
 @pytest.fixture

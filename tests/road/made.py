@@ -26,6 +26,7 @@ from gossamer.sinks.formats import open_output
 from gossamer.visit import Claim
 
 SEED = "http://a.example/"
+NONE = Delay(0, 0)
 Answer = int | str | bytes | Failure | Exception | tuple[int, dict[str, str], bytes]
 
 
@@ -89,11 +90,15 @@ class Road:
 
     def __init__(
         self, store: Store, folder: Path, net: Net, *, retries: tuple[float, ...] = (), output: str = "out.jsonl",
-        obey: bool = False, fixed: Delay | None = Delay(0, 0), room: int = 50_000, cap: int = 5000, concurrency: int = 8,
+        obey: bool = False, fixed: Delay | None = NONE, room: int = 50_000, cap: int = 5000, concurrency: int = 8,
         seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), **policy: Any,
     ) -> None:  # fmt: skip
         self.store, self.net, self.folder = store, net, folder
-        given = {"delay": -1 if fixed is None else round(fixed.low * 1000), "per_host": 100, "obey_robots": obey} | policy
+        given = {
+            "delay": -1 if fixed is None else round(fixed.low * 1000),
+            "per_host": 100,
+            "obey_robots": obey,
+        } | policy
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
         self.taker = Taker(
@@ -101,7 +106,9 @@ class Road:
             own=own.__contains__, bucket=lambda host: 0, cap=cap, room=room,
         )  # fmt: skip
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
-        self.gate = Gate(self.frontier, net, agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse)
+        self.gate = Gate(
+            self.frontier, net, agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse
+        )
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()
         self.state = "running"

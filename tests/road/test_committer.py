@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from road.made import SEED, Make, Net, Road, links, until
 
 from gossamer.errors import DiskFull, SinkError
 from gossamer.frontier.store import Store
 from gossamer.road import committer as committing
 from gossamer.visit import PageRecord, Row, Settle, Visit
+from road.made import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(6)]
 
@@ -34,7 +34,8 @@ async def claimed(road: Road, *found: str) -> list[Visit]:
     claims = await road.claim(len(found))
     assert len(claims) == len(found)
     return [
-        Visit(claim, Settle(claim.token, "d", since=0), rows=[row(claim.request.url)], counts={"pages": 1, "found": 0}) for claim in claims
+        Visit(claim, Settle(claim.token, "d", since=0), rows=[row(claim.request.url)], counts={"pages": 1, "found": 0})
+        for claim in claims
     ]
 
 

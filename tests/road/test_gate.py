@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
-from road.made import Make, Net, Road, failure
 
 from gossamer.frontier.store import Store
 from gossamer.politeness.access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
 from gossamer.verdict import Drop
 from gossamer.visit import Claim
+from road.made import Make, Net, Road, failure
 
 ROBOTS = "http://a.example/robots.txt"
 RULES = "User-agent: *\nDisallow: /no\n"
@@ -118,7 +119,9 @@ async def test_unreachable_is_tried_again_and_then_fine(road: Make, bad: object)
         assert [claim.kind for claim in found] == ["robots"], "no page while nobody knows"
         await table.gate.fetch(found[0])
         if isinstance(bad, int) and bad in (429, 503):
-            await table.store.client.hset("{b:000}h:a.example", "n", 0)  # it is asked more slowly now; do not wait for that
+            await table.store.client.hset(
+                "{b:000}h:a.example", "n", 0
+            )  # it is asked more slowly now; do not wait for that
             await table.store.client.zadd("{b:000}c:r:http", {"a.example": 0})
     (claim,) = await pages(table)
     assert claim.kind == "page"
@@ -170,7 +173,7 @@ def to(place: str, status: int = 301) -> tuple[int, dict[str, str], bytes]:
 @pytest.mark.parametrize("hops", [1, 5])
 async def test_redirects_are_followed_also_to_other_hosts(road: Make, hops: int) -> None:
     places = [ROBOTS, *(f"http://other{k}.example/r.txt" for k in range(hops))]
-    answers = {here: to(there) for here, there in zip(places, places[1:], strict=False)}
+    answers = {here: to(there) for here, there in pairwise(places)}
     net = Net({**answers, places[-1]: RULES})
     table = road(net, obey=True)
     await table.add("http://a.example/no")
@@ -181,7 +184,12 @@ async def test_redirects_are_followed_also_to_other_hosts(road: Make, hops: int)
 
 
 async def test_six_redirects_are_as_if_there_were_none(road: Make) -> None:
-    table = road(net := Net({ROBOTS: to("/r/"), **{f"http://a.example/r{'/' * k}": to(f"/r{'/' * (k + 1)}") for k in range(1, 9)}}), obey=True)
+    table = road(
+        net := Net(
+            {ROBOTS: to("/r/"), **{f"http://a.example/r{'/' * k}": to(f"/r{'/' * (k + 1)}") for k in range(1, 9)}}
+        ),
+        obey=True,
+    )
     await table.add("http://a.example/x")
     await table.gate.fetch(await robots_claim(table))
     assert len(net.asked) == 6
@@ -199,7 +207,12 @@ async def test_a_redirect_to_what_is_no_http_url_opens_the_host(road: Make, plac
 
 async def test_a_redirect_to_a_refused_address_is_not_made(road: Make) -> None:
     """The collector's guard refuses it; the host is closed rather than open, for nobody knows what it forbids."""
-    net = Net({ROBOTS: to("http://169.254.169.254/robots.txt"), "http://169.254.169.254/robots.txt": failure("private", final=True)})
+    net = Net(
+        {
+            ROBOTS: to("http://169.254.169.254/robots.txt"),
+            "http://169.254.169.254/robots.txt": failure("private", final=True),
+        }
+    )
     table = road(net, obey=True)
     await table.add("http://a.example/x")
     await table.gate.fetch(await robots_claim(table))
@@ -212,7 +225,7 @@ async def test_redirects_keep_the_host_s_delay(road: Make) -> None:
     table = road(net, obey=True, delay=100)
     await table.add("http://a.example/x")
     await table.gate.fetch(await robots_claim(table))
-    gaps = [later - earlier for earlier, later in zip(net.times, net.times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(net.times)]
     assert all(gap >= 0.098 for gap in gaps)
     got = await table.frontier.claim(0, 1)
     if not got.claims:

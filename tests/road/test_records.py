@@ -10,10 +10,7 @@ from gossamer.road.records import attempt, failed_record, moment, page_record, p
 from gossamer.visit import Claim
 
 URL = "https://a.example/x?token=secret"
-FIELDS = (
-    "url requested_url status title content_type language depth referrer fetched_at elapsed bytes collector links text_hash "
-    "canonical redirects error"
-).split()  # fmt: skip
+FIELDS = ["url", "requested_url", "status", "title", "content_type", "language", "depth", "referrer", "fetched_at", "elapsed", "bytes", "collector", "links", "text_hash", "canonical", "redirects", "error"]  # fmt: skip
 
 
 def test_moments_are_utc_with_milliseconds() -> None:

@@ -6,16 +6,17 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from road.made import SEED, Make, Net, Road, links, until
 
 from gossamer.frontier.store import Store
 from gossamer.politeness.pace import Delay
 from gossamer.road import worker as working
 from gossamer.visit import Claim, Visit
+from road.made import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(40)]
 
@@ -86,7 +87,10 @@ async def test_a_stop_ends_requests_that_hang_and_gives_them_back(road: Make, mo
     assert await table.adds_up()
 
 
-@pytest.mark.parametrize(("state", "outcome"), [("stopping", "stopped"), ("cancelling", "cancelled"), ("stopped", "stopped"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [("stopping", "stopped"), ("cancelling", "cancelled"), ("stopped", "stopped"), ("cancelled", "cancelled")],
+)
 async def test_a_word_from_elsewhere_ends_it_soon(road: Make, state: str, outcome: str) -> None:
     table = road(slow_site(0.1), concurrency=2)
     task = await begun(table)
@@ -256,7 +260,7 @@ async def test_a_gate_visits_one_and_gives_the_rest_back(road: Make) -> None:
     assert sorted(pages) == sorted(url for url in URLS if not url.startswith("http://a.example/1"))
     assert (await table.counts())["skip:robots"] == 11
     assert await table.adds_up()
-    gaps = [b - a for a, b in zip(net.times, net.times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(net.times)]
     assert min(gaps) >= 0.04
 
 

@@ -153,7 +153,7 @@ class Worker:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
                     put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a bug met on one page is kept; the others go on
             for claim in batch:
                 if claim.token not in done:
                     self.held.pop(claim.token, None)
