@@ -41,7 +41,10 @@ def links(frontier: Frontier, marks: list[int], hosts: list[str], path: int = 42
     for i in range(0, len(marks), 40):
         flat: list[Any] = []
         for mark in marks[i : i + 40]:
-            flat += (*frontier.remainder(mark), entry("https", f"/{mark:016x}".ljust(path, "x"), 2, f"/{mark % 977}".ljust(path, "y")))
+            flat += (
+                *frontier.remainder(mark),
+                entry("https", f"/{mark:016x}".ljust(path, "x"), 2, f"/{mark % 977}".ljust(path, "y")),
+            )
         adds.setdefault((0, random.choice(hosts), 0, "http", "o", ""), []).extend(flat)
     return adds
 
@@ -94,7 +97,10 @@ async def seen_memory(store: Store, seen: str, urls: int) -> None:
             if done >= 500_000 and size > worst:
                 worst, at = size, done
             if done in (1_000_000, urls):
-                print(f"{seen:8} {done:>10,} URLs: {size:5.2f} B a URL; worst since 500,000: {worst:5.2f} B at {at:,}; {now.decode()} generations")
+                print(
+                    f"{seen:8} {done:>10,} URLs: {size:5.2f} B a URL; worst since 500,000: {worst:5.2f} B at {at:,}; "
+                    f"{now.decode()} generations"
+                )
 
 
 async def claims(store: Store, ready: int, idle: int) -> None:
@@ -128,7 +134,9 @@ async def pending(store: Store, urls: int, hosts: int) -> None:
     for _ in range(urls // 400):
         await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(400)], names))
     size = (await memory(store) - base) / urls
-    print(f"pending: {size:.1f} B a URL with its seen entry and host, of which path and referrer's path 84 B; overhead {size - 84:.1f} B")
+    print(
+        f"pending: {size:.1f} B a URL with its seen entry and host, of which path and referrer's path 84 B; overhead {size - 84:.1f} B"
+    )
 
 
 async def main() -> None:

@@ -21,7 +21,7 @@ class Pages(scrapy.Spider):
         self.allowed_domains = [urlsplit(start).hostname or ""]
         self.links = LinkExtractor(allow_domains=self.allowed_domains)
 
-    def parse(self, response):  # noqa: ANN001, ANN201 - Scrapy's own shape
+    def parse(self, response):
         found = self.links.extract_links(response) if hasattr(response, "css") else []
         title = response.css("title::text").get() if hasattr(response, "css") else None
         yield {"url": response.url, "title": title, "status": response.status, "links": len(found)}

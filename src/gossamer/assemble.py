@@ -67,6 +67,8 @@ class Job(msgspec.Struct, kw_only=True):
     args: dict[str, str] = {}
     priority: int = 0
     sitemaps: bool = False
+    archive: str | None = None
+    """Replay pages from here; nothing is fetched."""
 
 
 class Setup(msgspec.Struct, kw_only=True):
@@ -126,14 +128,18 @@ def policy(settings: Settings) -> Policy:
     )  # fmt: skip
 
 
-def collector(settings: Settings, resolver: Resolver, *, robots: bool = False) -> Collector:
-    """The plain rung: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+def collector(settings: Settings, resolver: Resolver, archive: str | None, *, robots: bool = False) -> Collector:
+    """The plain rung or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+    if archive is not None:
+        from gossamer.collectors.archive import archive_collector
+
+        return archive_collector(archive, truncate=robots)
     plain = HttpCollector(
         resolver, user_agent=settings.agent, total=settings.timeout, wire=ROBOTS_SIZE if robots else settings.max_size,
         decoded=ROBOTS_SIZE if robots else 2 * settings.max_size, truncate=robots, accept=None if robots else ACCEPT,
         http2=settings.http2, ca_file=settings.ca_file, connections=max(256, settings.concurrency),
     )  # fmt: skip
-    if settings.cache and not robots:
+    if settings.cache:
         from gossamer.collectors.cache import CacheCollector
 
         return CacheCollector(plain, settings.cache)
@@ -166,8 +172,8 @@ class Bench:
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.http = collector(settings, self.resolver)
-        self.robots = collector(settings, self.resolver, robots=True)
+        self.http = collector(settings, self.resolver, setup.job.archive)
+        self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep

@@ -58,6 +58,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
     "text": (bool, "--text", None, "Page records with the page's text."),
     "links": (bool, "--links", None, "Page records with the page's links."),
+    "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
     "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
     "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
     "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
@@ -127,7 +128,7 @@ def job_of(words: dict[str, Any]) -> Job:
         targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words), pages=words["pages"],
         name=words["name"], fresh=words["fresh"], text=words["text"], links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
-        priority=words["priority"] or 0, sitemaps=words["sitemaps"],
+        priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
     )  # fmt: skip
 
 
