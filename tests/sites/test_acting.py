@@ -16,17 +16,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer import Site
-from gossamer.assemble import Job, Output, open_store, treatment
+from gossamer.assemble import Job, Output, open_store
 from gossamer.door import crawl
 from gossamer.frontier.crawls import Crawls
-from gossamer.identity.plain import Plain
-from gossamer.politeness.pace import Delay
-from gossamer.request import Request
 from gossamer.settings import Settings
-from gossamer.site import Pace
-from gossamer.sites import LoadedSite, load
-from gossamer.sites.acting import Needs, acts, hosts, needs
+from gossamer.sites import load
 from gossamer.summary import Summary
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # pycurl keeps a copy of each socket
@@ -189,7 +183,7 @@ async def test_how_many_at_once_is_held_for_the_named_hosts(tmp_path: Path, web:
 async def test_retries_of_a_site(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": [500, 500, "<h1>T</h1>"]}
     site = f"hosts=['{web[0]}'], seeds=['http://{web[0]}/'], retries=[0.05, 0.05]"
-    summary = await run(tmp_path, site, retries=(3600.0,))
+    summary = await run(tmp_path, site, retries=(3600.0,), time_limit=20.0)
     assert paths() == ["/", "/", "/"]
     assert (summary.succeeded, summary.dead) == (1, 0)
 
@@ -201,46 +195,6 @@ async def test_robots_of_one_site(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.log.clear()
     await run(tmp_path, f"hosts=['{web[0]}'], seeds=['http://{web[0]}/']", fresh=True)
     assert sorted(paths()) == ["/", "/b/c"]
-
-
-def made(**given: Any) -> LoadedSite:
-    default = given.pop("default", False)
-    return LoadedSite(Site(given.pop("name", "s"), **given), Path("s.py"), "v", {}, default)
-
-
-def test_needs_of_a_host() -> None:
-    shop = made(name="shop", hosts=["*.a.example"], paths=["/shop/"], pace=2, retries=[1])
-    blog = made(name="blog", hosts=["a.example"], paths=["/blog/"], headers={"X": "1"}, robots=False)
-    rest = made(name="rest", default=True, pace=Pace(None, 4))
-    sites = [rest, shop, blog]
-    assert needs(sites, "a.example:8080") == Needs(Pace(2.0), {"X": "1"}, (1.0,), False)
-    assert needs(sites, "www.a.example") == Needs(Pace(2.0), {}, (1.0,), True)
-    assert needs(sites, "b.example") == Needs(Pace(None, 4), {}, None, True)
-    assert needs([shop], "b.example") == Needs()
-    assert acts(sites)
-    assert not acts([made(hosts=["a.example"], must_have=["h1"])])
-    assert hosts(made(hosts=["*.a.example", "b.example"], seeds=["https://c.example:8443/x"])) == [
-        "b.example",
-        "c.example:8443",
-    ]
-
-
-def test_treatment_of_a_host() -> None:
-    settings = Settings(delay=(5.0, 10.0), retries=(60.0,))
-    assert treatment(Needs(), settings) == ((60.0,), Delay(5.0, 10.0), True)
-    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == ((1.0, 2.0), Delay(0.0, 0.0), False)
-    assert treatment(Needs(retries=()), settings).retries == ()
-    assert treatment(Needs(retries=(1.0,)), Settings(retries=())).retries == ()  # --retries none is said for all
-    assert not treatment(Needs(), Settings(ignore_robots=True)).obey
-
-
-def test_headers_meet_whatever_their_case() -> None:
-    plain = Plain(
-        {"Accept": "crawl"}, {}, lambda host: True, lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"}
-    )
-    assert plain.headers(Request("https://a.example/")) == {"X-Site": "1", "Accept": "crawl"}
-    own = Request("https://a.example/", headers={"accept": "own"})
-    assert plain.headers(own) == {"X-Site": "1", "accept": "own"}
 
 
 def gossamer(folder: Path, *words: str, text: str = "") -> tuple[int, str, str]:

@@ -63,7 +63,7 @@ def shell(
         show(trial)
         return code(trial)
     names: dict[str, Any] = {"page": View(trial.page), "raw": trial.page, "rows": trial.rows, "url": trial.page.url}
-    remark(f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, links), raw, rows, url are here")
+    remark(f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, follow), raw, rows, url are here")
     if importlib.util.find_spec("IPython") is not None:
         importlib.import_module("IPython").embed(banner1="", user_ns=names)
     else:

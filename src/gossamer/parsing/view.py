@@ -126,7 +126,9 @@ class View:
 
     def request(self, url: str, **needs: Any) -> Request:
         """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
-        resolved = self.urljoin(url)
+        return self._request(self.urljoin(url), needs)
+
+    def _request(self, resolved: str, needs: dict[str, Any]) -> Request:
         if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
             raise ValueError(f"carry is larger than {CARRY} bytes")
         if (needs.get("use") or "").startswith("@"):
@@ -141,22 +143,27 @@ class View:
         (`request` takes any). `needs` as in `request`.
         """
         found: Iterable[Any] = self.css(what) if isinstance(what, str) else what
-        closed = "nofollow" in self.document.robots
+        closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
         for one in found:
-            href = _href(one) if isinstance(one, Selector) else one
-            if not href or self.document.base.resolve(href) is None:
+            href, shut = _link(one)
+            resolved = resolve(href) if href else None
+            if resolved is None or href is None:
                 continue
-            if closed or (isinstance(one, Selector) and "nofollow" in one.attrib.get("rel", "").lower().split()):
+            if closed or shut:
                 self.shut.add(href)
             else:
-                yield self.request(href, **needs)
+                yield self._request(resolved, dict(needs))
 
 
-def _href(one: Selector) -> str | None:
-    if isinstance(one.node, str):
-        return one.node
-    attributes = one.attrib
-    return attributes.get("href") or attributes.get("src")
+def _link(one: Selector | str) -> tuple[str | None, bool]:
+    """The address that a selected thing or a text is, and whether it says nofollow."""
+    node = one.node if isinstance(one, Selector) else one
+    if isinstance(node, str):
+        return node, False
+    attributes = getattr(node, "attrs", {})
+    relations = attributes.get("rel") or ()
+    words = relations.split() if isinstance(relations, str) else relations
+    return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)
 
 
 def _walk(value: Any, steps: list[tuple[str, str]]) -> Any:
