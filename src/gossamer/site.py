@@ -40,11 +40,12 @@ class Function(NamedTuple):
 class Site:
     """One web site. Everything but the name has a default that suits any host.
 
-    hosts: `example.com` (and no other), `*.example.com`; paths: patterns of the URLs that are this site's; seeds: URLs;
-    follow: None (what the page functions yield; without functions every link in scope), patterns of links to follow, a function
-    of the page that gives links, or False; pace: seconds from start to start, or Pace; headers: for its hosts alone; retries: seconds
-    before each; robots=False: robots.txt is read, its rules are not obeyed, its Crawl-delay is; hosts named here are in the scope
-    of `--scope host` and `domain`, those that `*.example.com` stands for in that of `domain`; must_have: selectors without which a page is no success; args: names and defaults of what
+    hosts: `example.com` (and no other), `*.example.com`; those named are in the scope of `--scope host` and `domain`, those
+    that `*.` stands for in that of `domain`; paths: patterns of the URLs that are this site's; seeds: URLs; follow: None (what
+    the page functions yield; without functions every link in scope), True, patterns of links to follow, a function of the page
+    that gives links, or False; pace: seconds from start to start, or Pace; headers: for its hosts alone; must_have: selectors
+    without which a page is no success; retries: seconds before each; robots=False: robots.txt is read, and its Crawl-delay
+    kept, but its rules are not obeyed; args: names and defaults of what
     `-a name=value` may set, read as `site.args["name"]`. Raises ConfigError, which names the file when a site file is loaded.
     """
 
