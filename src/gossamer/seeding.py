@@ -57,11 +57,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
         s.seen,
         sorted(s.drop_parameters),
     )
-    more = (
-        [f"https://{host}/" for site in sites for host in acting.hosts(site)] if s.scope in ("host", "domain") else []
-    )
     return Setup(
-        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope) + more, credentials=credentials,
+        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope) + site_hosts(sites, s.scope), credentials=credentials,
         sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
     ), given  # fmt: skip
@@ -72,6 +69,13 @@ def anchors(given: list[Request], scope: str) -> list[str]:
     if scope in ("page", "prefix") or len(given) <= 10_000:
         return list(dict.fromkeys(request.url for request in given))
     return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
+
+
+def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
+    """The front pages of the hosts that sites name: they are in the scope, whether a seed lies there or not."""
+    if scope not in ("host", "domain"):
+        return []
+    return [f"https://{host}/" for site in sites for host in acting.hosts(site)]
 
 
 async def seed(setup: Setup, store: Store, given: list[Request], record: Record) -> None:

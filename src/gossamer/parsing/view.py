@@ -126,15 +126,7 @@ class View:
 
     def request(self, url: str, **needs: Any) -> Request:
         """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
-        return self._request(self.urljoin(url), needs)
-
-    def _request(self, resolved: str, needs: dict[str, Any]) -> Request:
-        if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
-            raise ValueError(f"carry is larger than {CARRY} bytes")
-        if (needs.get("use") or "").startswith("@"):
-            raise ValueError(f"use={needs['use']!r}: name a page function")
-        needs.setdefault("priority", self.request_.priority)
-        return Request(resolved, depth=self.depth + 1, referrer=self.url, **needs)
+        return _request(self, self.urljoin(url), needs)
 
     def follow(self, what: str | Selection | Iterable[str], **needs: Any) -> Iterator[Request]:
         """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or the URLs given.
@@ -152,7 +144,16 @@ class View:
             if closed or shut:
                 self.shut.add(href)
             else:
-                yield self._request(resolved, dict(needs))
+                yield _request(self, resolved, dict(needs))
+
+
+def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
+    if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
+        raise ValueError(f"carry is larger than {CARRY} bytes")
+    if (needs.get("use") or "").startswith("@"):
+        raise ValueError(f"use={needs['use']!r}: name a page function")
+    needs.setdefault("priority", view.request_.priority)
+    return Request(resolved, depth=view.depth + 1, referrer=view.url, **needs)
 
 
 def _link(one: Selector | str) -> tuple[str | None, bool]:
