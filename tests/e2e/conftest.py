@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from conftest import valkey_binary
+from e2e.runs import end_all
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,6 +20,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name == "e2e":
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left(tmp_path: Path) -> Iterator[None]:
+    """A test that failed leaves no process behind."""
+    yield
+    end_all(tmp_path / "data")
 
 
 @pytest.fixture
