@@ -27,10 +27,10 @@ class Page(msgspec.Struct):
     """HTTP version of the answer."""
     address: str | None = None
     """The IP address that answered."""
-    lag: float = 0.0
-    """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
     requests: int = 1
     """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent again)."""
+    lag: float = 0.0
+    """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -59,7 +59,7 @@ class Failure(msgspec.Struct, frozen=True):
     """No retry can help (a name that does not exist, a body over the limit, a refused address)."""
     collector: str = "http"
     status: int | None = None
-    lag: float = 0.0
-    """As of a page."""
     sent: bool = True
     """False when nothing went out: refused before a connection was made."""
+    lag: float = 0.0
+    """As of a page."""

@@ -55,6 +55,9 @@ def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages
             time.sleep(rng.uniform(0.005, 0.02))
         time.sleep(rng.uniform(0, 0.1))
         hit, out = fire(strike, door, data)
+        while not hit and door.poll() is None:  # whom it was to hit is just being started again
+            time.sleep(0.05)
+            hit, out = fire(strike, door, data)
         if not hit:
             continue
         told.kills.append(strike)

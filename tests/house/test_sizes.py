@@ -13,7 +13,7 @@ FILE, FUNCTION, CLASS = 300, 40, 12
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
 LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
-    "src/gossamer/collectors/transfer.py::Transfer": (14, "what curl calls back during one transfer, each a few lines over the same fields"),
+    "tests/e2e/failpoint.py::install": (46, "three failpoints side by side, each a few lines that belong together"),
     "src/gossamer/frontier/verbs.py::Frontier": (16, "one method a verb: the list of them is what the class is"),
     "src/gossamer/parsing/view.py::View": (20, "what a site function sees; ten of them are properties of one line"),
     "src/gossamer/road/worker.py::Worker": (14, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),

@@ -1,0 +1,157 @@
+"""What the README shows is run as it stands there, against servers of this machine in place of the sites it names."""
+
+from __future__ import annotations
+
+import csv
+import http.server
+import json
+import os
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gossamer.sites.check import saved
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+BOOKS = ROOT / "examples" / "books"
+PAGE = '<title>{0}</title><a href="/a">a</a> <a href="/b">b</a> <a href="/sitemap.xml">all</a>'
+
+
+def blocks(language: str) -> list[str]:
+    """The README's blocks of code of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def own_site() -> str:
+    """The site file that the README shows, without the line that names it."""
+    return next(block for block in blocks("python") if "Site(" in block).removeprefix("# books.py\n")
+
+
+@contextmanager
+def served(pages: dict[str, bytes]) -> Iterator[str]:
+    """`127.0.0.1:PORT` of a server of these pages."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = pages.get(self.path)
+            self.send_response(404 if body is None else 200)
+            self.send_header("Content-Type", "text/xml" if self.path.endswith(".xml") else "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Reader:
+    """Somebody who types what the README says, in a folder of their own."""
+
+    def __init__(self, folder: Path, example: str, books: str) -> None:
+        self.folder, self.example, self.books = folder, example, books
+
+    def moved(self, text: str) -> str:
+        """The text with the sites' names replaced by our servers'."""
+        text = text.replace("https://example.com", f"http://{self.example}").replace(
+            '"books.toscrape.com"', f'"{self.books}"'
+        )
+        return text.replace("https://books.toscrape.com", f"http://{self.books}")
+
+    def run(self, *words: str) -> str:
+        """Run Python with these words; what it said on stdout. Nothing may go wrong."""
+        env = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
+        env |= {"GOSSAMER_DELAY": "0", "PYTHONPATH": str(ROOT / "src")}
+        done = subprocess.run(
+            [sys.executable, *words], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def types(self, line: str) -> str:
+        """Run one line of a shell block."""
+        program, *words = shlex.split(self.moved(line), comments=True)
+        assert program == "./gossamer"
+        return self.run("-m", "gossamer", *words)
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    kept = [saved(file)[0] for file in (BOOKS / "pages").glob("*.html")]
+    books = {page.url.removeprefix("https://books.toscrape.com"): page.body for page in kept}
+    example = {path: PAGE.format(path).encode() for path in ("/", "/a", "/b")}
+    with served(example) as one, served(books) as other:
+        example["/sitemap.xml"] = f"<urlset><url><loc>http://{one}/b</loc></url></urlset>".encode()
+        (tmp_path / "urls.txt").write_text(f"http://{one}/\nhttp://{one}/a\n")
+        reader = Reader(tmp_path, one, other)
+        (tmp_path / "books.py").write_text(reader.moved(own_site()))
+        yield reader
+
+
+def titles(folder: Path) -> list[str]:
+    """The titles that the saved pages of the books example are known to give."""
+    items = [item for file in (folder / "expected").glob("*.json") for item in json.loads(file.read_text())]
+    return sorted(item["title"] for item in items)
+
+
+def test_the_site_file_of_the_readme_is_the_tested_example() -> None:
+    example = (ROOT / "examples" / "books.py").read_text()
+    assert example.endswith('"""\n\n' + own_site())
+
+
+def test_the_commands_of_the_readme(reader: Reader) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("./gossamer")]
+    said = {line: reader.types(line) for line in lines}
+    assert len(said) >= 7
+    rows = [json.loads(line) for line in (reader.folder / "books.jsonl").read_text().splitlines()]
+    assert {row["status"] for row in rows} >= {200}
+    with open(reader.folder / "pages.csv", newline="") as file:
+        assert sorted(row["title"] for row in csv.DictReader(file) if row["title"]) == ["/", "/a", "/b"]
+    import pyarrow.dataset
+
+    parquet = pyarrow.dataset.dataset(reader.folder / "pages.parquet").to_table().to_pylist()
+    assert f"http://{reader.example}/b" in [row["url"] for row in parquet]
+    assert len((reader.folder / "pages.jsonl").read_text().splitlines()) >= 3
+    assert "finished" in next(out for line, out in said.items() if "status" in line)
+    assert "done" in next(out for line, out in said.items() if "explain" in line)
+    with sqlite3.connect(reader.folder / "books.sqlite") as database:
+        found = sorted(title for (title,) in database.execute("SELECT title FROM book"))
+    database.close()
+    assert found == titles(BOOKS)
+
+
+def test_the_python_of_the_readme(reader: Reader) -> None:
+    code = next(block for block in blocks("python") if "gossamer.crawl(" in block)
+    said = reader.run("-c", reader.moved(code)).splitlines()
+    assert {f"http://{reader.example}/ /", f"http://{reader.example}/a /a", f"http://{reader.example}/b /b"} <= set(
+        said
+    )
+    assert said[-1] == f"finished {len(titles(BOOKS))}"
+
+
+def test_the_loop_in_one_s_own_loop(reader: Reader) -> None:
+    code = f"""
+import asyncio, gossamer
+async def main():
+    async for page in gossamer.crawl("http://{reader.example}/", limit=100):
+        print(page.url)
+asyncio.run(main())
+"""
+    assert set(reader.run("-c", code).split()) >= {f"http://{reader.example}/{name}" for name in ("", "a", "b")}
