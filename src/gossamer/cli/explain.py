@@ -73,7 +73,7 @@ async def tell(
     if found is None:
         raise UsageError(f"{text!r} is no URL; write it as https://example.com/page")
     async with opened(settings) as store:
-        name = await only(store, crawl)
+        name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
             return await Teller(store, settings, name).tell(found.partition("#")[0], depth, page)
     gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
@@ -81,6 +81,20 @@ async def tell(
         "url": found, "canonical": found, "crawl": name, "gates": [gate._asdict()], "now": "skipped (scope)",
         "why": gate.rule, "attempts": [],
     }  # fmt: skip
+
+
+async def _meant(store: Store, crawl: str | None, url: str) -> str:
+    """The crawl that was named; else, where there are several, the one begun last of those that met the URL's host."""
+    from gossamer import url as urls
+    from gossamer.frontier.census import Census
+
+    census = Census(store)
+    names = await census.crawls.names()
+    if crawl is not None or len(names) < 2 or not url.startswith(urls.WEB):
+        return await only(store, crawl)
+    met = {held.crawl for held in (await census.host(urls.host(url))).crawls}
+    records = [await census.crawls.need(name) for name in names if name in met or not met]
+    return max(records, key=lambda record: record.started_at).name
 
 
 class Teller:
