@@ -46,7 +46,7 @@ def valkey_server() -> Iterator[str]:
 def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) -> None:
     """Returns when the server answers."""
     deadline = time.monotonic() + seconds
-    with redis.Redis(unix_socket_path=path) as client:
+    with redis.Redis(unix_socket_path=path, retry=None) as client:
         while True:
             try:
                 client.ping()

@@ -38,7 +38,7 @@ def shared_store(tmp_path: Path) -> Iterator[str]:
     server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
-        with redis.Redis(port=port) as client:
+        with redis.Redis(port=port, retry=None) as client:
             while True:
                 try:
                     client.ping()

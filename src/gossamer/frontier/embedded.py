@@ -149,7 +149,7 @@ def _answers(socket: str, seconds: float, pid: int, process: subprocess.Popen[by
     """Whether the server answers PING on the socket within `seconds` (it may be loading its data)."""
     import redis
 
-    client = redis.Redis(unix_socket_path=socket, socket_timeout=5)
+    client = redis.Redis(unix_socket_path=socket, socket_timeout=5, retry=None)  # the waiting is ours
     deadline = time.monotonic() + seconds
     while True:
         try:
