@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.parsing.currencies import _CODES, _TABLE
 from gossamer.parsing.prices import Price, price
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
@@ -21,6 +22,7 @@ AMOUNTS = [
     (".99 USD", "0.99", "USD"), ("35€ 99", "35.99", "EUR"), ("-5.00 €", "-5.00", "EUR"), ("€0.999", "0.999", "EUR"),
     ("1,299,000 RUB", "1299000", "RUB"), ("2 for £3.50", "3.50", "GBP"), ("Price: 12.00 (was 15.00)", "12.00", None),
     ("free", "0", None), ("gratis", "0", None), ("12", "12", None),
+    ("$..75", "0.75", "USD"), ("$.750.30", "750.30", "USD"), ("$.75,333", "75333", "USD"),
 ]  # fmt: skip
 
 
@@ -45,17 +47,60 @@ def test_hints() -> None:
     assert price("€") == Price(None, "€", "EUR")
 
 
+CURRENCIES = [
+    ("199 kr", "kr", "SEK"), ("kr. 199,-", "kr", "SEK"), ("199,- Kr", "Kr", "SEK"), ("1 299 руб.", "руб.", "RUB"),
+    ("1299 рублей", "руб", "RUB"), ("5 000 Р", "Р", "RUB"), ("R8,499", "R", "ZAR"), ("R$ 8", "R$", "BRL"), ("45 ج.م", "ج.م", "EGP"),
+    ("80,000 تومان", "تومان", "IRR"), ("1 Lek", "Lek", "ALL"), ("12 nzd", "nzd", "NZD"), ("PTE 120 000", "PTE", "PTE"),
+    ("21,00 Lei", "Lei", "RON"), ("45 E£", "E£", "EGP"), ("Rs.500", "Rs", "INR"), ("$12.00 CAD", "$", "CAD"), ("$45 (EUR 40)", "$", "USD"),
+    ("GH₵ 5", "GH₵", "GHS"), ("200.000 đ", "đ", "VND"), ("749,00 euro", "euro", "EUR"), ("CHF 5", "CHF", "CHF"), ("10 so'm", "so'm", "UZS"),
+    # words that name a currency only beside a number, or not at all
+    ("TOP OFFER: 5 €", "€", "EUR"), ("Kraków 5", None, None), ("16.00 ft", None, None), ("try all 5", None, None),
+    ("Brand 5 of R & D", None, None), ("Serie 5 Largo", None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "currency", "iso"), CURRENCIES)
+def test_currencies_are_as_written(text: str, currency: str | None, iso: str | None) -> None:
+    found = price(text)
+    assert found is not None
+    assert (found.currency, found.iso) == (currency, iso)
+
+
+@pytest.mark.parametrize("text", ["15.08.2017", "2017-08-15", "July, 2004", "Sept 3, 2021", "1/2/2024"])
+def test_dates_are_no_prices(text: str) -> None:
+    assert price(text) is None
+    found = price(f"{text}: 5.00 €")
+    assert found is not None
+    assert found.amount == Decimal("5.00")
+
+
+def test_the_table_names_each_form_once_and_real_codes() -> None:
+    lines = [line.split() for line in _TABLE.split("\n") if line]
+    codes = [code for code, *_ in lines]
+    assert len(codes) == len(set(codes))
+    assert set(codes) <= set(_CODES.split())
+    forms = [form for _, *forms in lines for form in forms]
+    assert sorted({form for form in forms if forms.count(form) > 1}) == []
+    for form in forms:  # each is found as itself beside a number
+        found = price(f"1 {form}")
+        assert found is not None
+        assert (found.amount, found.currency) == (Decimal(1), form)
+
+
 def test_the_suite() -> None:
     if not DATA.exists():
         pytest.skip("the shared data is not here")
     with gzip.open(DATA, "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    right = 0
+    amounts = currencies = 0
     for row in rows:
         found = price(row["text"], row["hint"], row["decimal_separator"])
-        right += (found.amount if found else None) == (None if row["amount"] is None else Decimal(row["amount"]))
+        amounts += (found.amount if found else None) == (None if row["amount"] is None else Decimal(row["amount"]))
+        currencies += (found.currency if found else None) == row["currency"]
     assert len(rows) == 589
-    assert right >= 570
+    # the others name a unit of length, or a currency and no number where one is wanted
+    assert amounts >= 582
+    assert currencies >= 584
 
 
 @settings(max_examples=300, deadline=None)

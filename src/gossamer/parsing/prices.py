@@ -7,34 +7,23 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-_SYMBOLS = {
-    "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₴": "UAH", "₪": "ILS", "฿": "THB",
-    "₫": "VND", "₱": "PHP", "₦": "NGN", "₡": "CRC", "₲": "PYG", "₸": "KZT", "₾": "GEL", "₼": "AZN", "$": "USD", "US$": "USD",
-    "A$": "AUD", "AU$": "AUD", "C$": "CAD", "CA$": "CAD", "NZ$": "NZD", "HK$": "HKD", "S$": "SGD", "R$": "BRL", "MX$": "MXN",
-    "NT$": "TWD", "Kč": "CZK", "kr": "SEK", "zł": "PLN", "Ft": "HUF", "лв": "BGN", "руб": "RUB", "грн": "UAH", "Rs": "INR",
-    "Rp": "IDR", "RM": "MYR", "CHF": "CHF", "Fr": "CHF", "TL": "TRY", "円": "JPY", "元": "CNY", "원": "KRW", "R": "ZAR",
-    "lei": "RON", "KD": "KWD", "Euro": "EUR", "EURO": "EUR", "euros": "EUR",
-}  # fmt: skip
-_CODES = frozenset((
-    "AED", "ARS", "AUD", "AZN", "BAM", "BDT", "BGN", "BHD", "BRL", "BYN", "CAD", "CHF", "CLP", "CNY", "COP", "CRC",
-    "CZK", "DKK", "DOP", "DZD", "EGP", "EUR", "GBP", "GEL", "GHS", "GTQ", "HKD", "HRK", "HUF", "IDR", "ILS", "INR",
-    "IQD", "IRR", "ISK", "JOD", "JPY", "KES", "KRW", "KWD", "KZT", "LBP", "LKR", "MAD", "MDL", "MKD", "MXN", "MYR",
-    "NGN", "NOK", "NZD", "OMR", "PAB", "PEN", "PHP", "PKR", "PLN", "PYG", "QAR", "RON", "RSD", "RUB", "SAR", "SEK",
-    "SGD", "THB", "TND", "TRY", "TWD", "TZS", "UAH", "UGX", "USD", "UYU", "UZS", "VES", "VND", "XAF", "XOF", "ZAR",
-))  # fmt: skip
-_WORDS = sorted({*_SYMBOLS, *_CODES}, key=len, reverse=True)
-_CURRENCY = re.compile(
-    "|".join(
-        rf"(?<![A-Za-z]){re.escape(w)}(?![A-Za-z])" if w[0].isalpha() and w.isascii() else re.escape(w) for w in _WORDS
-    )
-)
-_NUMBER = re.compile(r"(?<![\d.,])(?<!\d[ '’])[-−–]?\s?(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|[.,]\d+)")
-_FREE = re.compile(r"\b(?:free|gratis|kostenlos|gratuit)\b", re.IGNORECASE)
-_BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
-
+from gossamer.parsing.currencies import spellings
 
 LONGEST = 500
-"""Characters of a text that are looked at: what is longer is no price, and each number is held against each currency."""
+"""Characters of a text that are looked at: what is longer is no price."""
+MOST = 20
+"""Numbers and currencies in it that are held against each other."""
+_NUMBER = re.compile(r"(?<![\d.,])(?<!\d[ '’])[-−–]?\s?(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|[.,]{1,2}\d[\d.,]*)")
+_DATE = re.compile(
+    r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
+    r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+_FREE = re.compile(r"\b(?:free|gratis|kostenlos|gratuit)\b", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
+_CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
+_BEFORE = re.compile(r"[.:]?\s*[-−–]?\s?$")
+_AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*")
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -43,6 +32,9 @@ class Price(msgspec.Struct, frozen=True):
     amount: Decimal | None
     currency: str | None
     iso: str | None
+
+
+Span = tuple[int, int]
 
 
 def price(text: str | None, currency: str | None = None, decimal: str | None = None) -> Price | None:
@@ -54,54 +46,85 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
     text = (text or "")[:LONGEST]
-    named = _named(text, currency)
-    amount = _amount(text, decimal, named)
+    numbers = [match.span() for match in _NUMBER.finditer(text)][:MOST]
+    places = _written(text, numbers)
+    named = _named(text, places, numbers, (currency or "")[:LONGEST])
+    amount = _amount(text, numbers, [at for at in places if text[slice(*at)] == named], decimal)
     if amount is None and named is None:
         return None
-    return Price(amount, named, _iso(named))
+    return Price(amount, named, _iso(text, places, named))
 
 
-def _named(text: str, hint: str | None) -> str | None:
-    """The currency as written: beside the number first, in the hint where it is clearer than a bare `$`, else in the text."""
-    hinted = _CURRENCY.search(hint or "")
-    number = _NUMBER.search(text)
-    found = list(_CURRENCY.finditer(text))
-    if hinted and hinted[0] in _CODES and not any(match[0] in _CODES for match in found):
-        return hinted[0] if not found or found[0][0] == "$" else found[0][0]
-    if not found:
-        return hinted[0] if hinted else None
-    if number is None:
-        return found[0][0]
-    return min(found, key=lambda match: _distance(match.span(), number.span()))[0]
+def _written(text: str, numbers: list[Span]) -> list[Span]:
+    """Where the text names a currency: what is one anywhere, else what is one beside a number."""
+    known = spellings()
+    found = [match.span() for match in known.sure.finditer(text)][:MOST]
+    if found or not numbers:
+        return found
+    words = [match.span() for match in known.unsure.finditer(text)][:MOST]
+    return [at for at in words if any(_beside(text, at, number) for number in numbers)]
 
 
-def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
+def _beside(text: str, at: Span, number: Span) -> bool:
+    """Whether nothing but blanks and a mark stands between a word and a number."""
+    if at[1] <= number[0]:
+        return _BEFORE.fullmatch(text, at[1], number[0]) is not None
+    return at[0] >= number[1] and _AFTER.fullmatch(text, number[1], at[0]) is not None
+
+
+def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
+    """The currency as written: beside the first number, in the hint where it is clearer than a bare `$`, else anywhere."""
+    known = spellings()
+    near = min(places, key=lambda at: _distance(at, numbers[0])) if places and numbers else next(iter(places), None)
+    named = None if near is None else text[slice(*near)]
+    if hint and (named is None or named == "$"):
+        clear = known.sure.search(hint) or known.unsure.fullmatch(hint.strip())
+        if named is None:
+            clear = clear or next((match for match in known.unsure.finditer(hint) if len(match[0]) > 1), None)
+            return clear[0] if clear else None
+        if clear and known.iso[clear[0]] == clear[0]:  # $12.50 where CAD is meant
+            return clear[0]
+    return named
+
+
+def _iso(text: str, places: list[Span], named: str | None) -> str | None:
+    """The code of a currency; a bare `$` is the dollar whose code the text has: `$12.00 CAD`."""
+    known = spellings()
+    if named == "$":
+        codes = (text[slice(*at)] for at in places)
+        return next((code for code in codes if code in known.dollars), "USD")
+    return None if named is None else known.iso[named]
+
+
+def _distance(one: Span, other: Span) -> int:
     return max(one[0] - other[1], other[0] - one[1], 0)
 
 
-def _amount(text: str, decimal: str | None, named: str | None) -> Decimal | None:
-    numbers = list(_NUMBER.finditer(text))
+def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | None) -> Decimal | None:
+    """The number beside the currency, else the first one; a date is none."""
+    if not places:
+        dates = [match.span() for match in _DATE.finditer(text)]
+        numbers = [at for at in numbers if all(_distance(at, date) > 0 or at[1] == date[0] for date in dates)]
     if not numbers:
         return Decimal(0) if _FREE.search(text) else None
-    best = numbers[0]
-    if named is not None and len(numbers) > 1:  # the number beside the currency
-        places = [match.span() for match in re.finditer(re.escape(named), text)]
-        if places:
-            best = min(numbers, key=lambda match: min(_distance(match.span(), place) for place in places))
-    return _decimal(best[0], decimal, text[best.end() :])
+    start, end = numbers[0]
+    if places and len(numbers) > 1:
+        start, end = min(numbers, key=lambda at: min(_distance(at, place) for place in places))
+    return _decimal(text[start:end], decimal, text[end:])
 
 
 def _decimal(raw: str, separator: str | None, after: str) -> Decimal | None:
     """A number with its separators understood: the last of two kinds is the decimal one, a single one is by its digits."""
     negative = raw.lstrip()[:1] in "-−–"
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
+    if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
+        digits = digits.lstrip(".,")
+        digits = digits if "." in digits or "," in digits else f"0.{digits}"
     separator = separator or _separator(digits)
     whole, _, part = digits.rpartition(separator) if separator and separator in digits else (digits, "", "")
-    if not whole and part:
-        whole = "0"
     clean = re.sub(r"[.,]", "", whole) + ("." + re.sub(r"[.,]", "", part) if part else "")
-    if not part and (cents := re.match(r"\s?€\s?(\d\d)(?!\d)", after)):  # 35€ 99
-        clean += "." + cents[1]
+    if not part and (cents := _CENTS.match(after)):  # 35€ 99
+        clean += "." + (cents[1] or cents[2])
     try:
         value = Decimal(clean)
     except InvalidOperation:
@@ -124,9 +147,3 @@ def _separator(digits: str) -> str | None:
     if tail == 3 and digits[:last].lstrip("0") and last <= 3:
         return None  # 1.299 and 4,999 are thousands
     return char
-
-
-def _iso(currency: str | None) -> str | None:
-    if currency is None:
-        return None
-    return currency if currency in _CODES else _SYMBOLS.get(currency)

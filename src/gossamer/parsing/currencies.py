@@ -1,0 +1,239 @@
+"""Currencies: their ISO 4217 codes, and how people write them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+# Code, then the ways to write it. What several currencies share belongs to the one that is met most: that line comes first.
+_TABLE = """
+USD $ US$ $US USD$ U$S U$ dollars dollar ¢
+EUR € euros euro Eur EURO Euro Euros
+GBP £ ￡ UK£ GBP£ stg
+JPY ¥ ￥ 円 JP¥ yen
+CNY 元 CN¥ RMB 人民币 yuan
+INR ₹ Rs Re रू. रू र ரூ રૂ
+RUB ₽ руб. руб р. Р. р Р Rub. rub. Rub rub
+KRW ₩ ￦ 원 won
+TRY ₺ TL tl YTL
+UAH ₴ гривень гривні грн. грн hrn hrn.
+ILS ₪ NIS ש״ח ש"ח ש'ח ש’ח שח ש.ח ش.ج
+THB ฿ บาท Baht baht
+VND ₫ đ Đ VNĐ vnđ VNd
+PHP ₱ PhP Php P
+NGN ₦
+CRC ₡ colones
+PYG ₲ Gs. Gs
+KZT ₸ тенге тг. тг
+GEL ₾ ლარი ლ lari
+AZN ₼ ман. ман
+AUD A$ AU$ AUD$ $A
+CAD C$ CA$ CAD$ CDN$ CDN CND Can$
+NZD NZ$ NZD$
+HKD HK$ HKD$
+SGD S$ SG$ SGD$
+BRL R$ reais BRL$
+MXN MX$ Mex$ MXN$
+TWD NT$ NTD NT
+CZK Kč kč KČ Kc Kcs korun
+SEK kr Kr KR SKr
+DKK Dkr DKr dkr
+NOK Nkr NKr nkr
+ISK Íkr ikr
+PLN zł Zł ZŁ złotych zloty zl Zl
+HUF Ft forint
+BGN лева лв. лв lv lv. leva
+RON lei Lei LEI leu Leu
+IDR Rp
+MYR RM
+CHF SFr. sFr. SFr sFr Fr. fr. Fr franken Franken francs franc
+ZAR R rand
+KWD KD K.D. د.ك. د.ك
+AED د.إ. د.إ درهم Dhs. Dhs Dh. DH DHS
+SAR ر.س. ر.س ريال SR S.R. ﷼
+QAR QR ر.ق. ر.ق Q.R.
+OMR R.O. RO ر.ع. ر.ع
+BHD BD .د.ب د.ب. د.ب
+JOD JD د.ا. د.ا د.أ. د.أ J.D.
+IQD ID ع.د د.ع. د.ع د.
+EGP E£ £E LE L.E. جنيه ج.م. ج.م
+SDG ج.س. ج.س
+MAD د.م. د.م Dirhams DHs
+TND DT د.ت. د.ت D.T.
+DZD DA دج. دج د.ج. د.ج دينار
+LYD LD ل.د. ل.د
+LBP L£ LL ل.ل. ل.ل
+SYP LS £S ل.س. ل.س
+YER YR ر.ي. ر.ي
+IRR ریال تومان تومن Toman toman
+AFN ؋ Afs Af
+PKR ₨ روپے روپیہ
+LKR රු. රු
+NPR रु. रु नेरू
+BDT ৳ Tk. Tk tk টকা
+BTN Nu. Nu
+MVR MRf Rf. Rf .ރ
+MUR MURs
+SCR SRe
+ALL Lek lek Lekë
+AMD ֏ դրամ դր. դր
+ANG NAƒ NAf. NAf ƒ
+AOA Kz kwz Kwz
+ARS AR$ ARS$
+AWG Afl. Afl
+BAM KM км
+BBD Bds$ BBD$
+BIF FBu Fbu
+BMD BD$
+BND B$
+BOB Bs. Bs $b
+BWP Pula
+BYN Br Rbl Бр
+BZD BZ$
+CDF FC
+CLP CLP$ CL$
+COP COL$ COP$
+CUC CUC$
+CUP $MN CUP$ MN$
+CVE Esc. Esc
+DJF Fdj
+DOP RD$
+ERN Nfk ናቕፋ ናቅፋ
+ETB ብር Birr birr
+FJD FJ$
+FKP FK£
+GHS GH₵ GH¢ GHC ₵
+GIP Gib£
+GMD D
+GNF FG
+GTQ Q
+GYD GY$ G$
+HNL L
+HRK kn kn.
+HTG G
+JMD J$ JA$
+KES KSh. KSh Ksh. Ksh
+KGS сом с
+KHR ៛
+KMF CF
+KPW 원화
+KYD CI$
+LAK ₭N ₭ ກີບ
+LRD LR$ LD$
+LTL Lt
+LVL Ls
+MGA Ar
+MKD денари ден. ден
+MMK Ks K
+MNT ₮ төгрөг
+MOP MOP$ MOP
+MRU UM
+MWK MK
+MZN MT MTn
+NAD N$
+NIO NIO$
+PAB B/. B/
+PEN S/. S/ S'
+RSD dinara Dinara дин. дин Дин. Дин din. din Din
+RWF R₣ FRw RF
+SBD SI$
+SHP Sh£
+SLL Le
+SOS Sh.So. Sh Sh.
+SRD Sr$ SRD$
+SSP SS£
+STN Db
+SVC ₡C
+TJS SM ЅМ сомонӣ
+TOP T$ PT
+TTD TT$ TTD$
+TZS TSh TSh.
+UGX USh USh.
+UYU $U UYU$
+UZS so'm so‘m soʻm so’m som сўм сум
+VES Bs.S. Bs.S Bs.F. Bs.F BsF
+VUV VT Vt
+WST WS$ SAT
+XAF FCFA CFA F.CFA
+XCD EC$
+XPF ₣
+ZMW ZK
+ZWL Z$
+DEM DM
+ITL ₤ Lit. Lit
+ESP ₧ Pts Pts. pesetas
+GRD ₯ Δρχ δρχ
+FIM mk
+BTC ₿
+"""
+# Those of today, then of old money, and two that ISO never gave.
+_CODES = """
+AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BYR BZD CAD CDF CHF CLF
+CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK
+HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD MDL
+MGA MKD MMK MNT MOP MRO MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD
+RUB RUR RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STD STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH
+UGX USD UYU UZS VED VEF VES VND VUV WST XAF XAG XAU XCD XDR XOF XPF YER ZAR ZMK ZMW ZWD ZWL
+DEM ITL FRF ESP PTE NLG BEF ATS IEP FIM GRD EEK SIT SKK CYP MTL BTC SPL
+"""
+_WORDS = """
+ALL BAM BOB COP CUP DOP GEL LAK MAD MOP PEN RON SAR SIT SOS TOP TRY MAN YEN DIN SOM WON
+"""
+"""Words that a text may have without a price."""
+
+
+class Spellings(NamedTuple):
+    """The written forms: what each stands for, and expressions that find them."""
+
+    iso: dict[str, str]
+    sure: re.Pattern[str]
+    """Symbols, codes and names that mean a currency wherever they stand."""
+    unsure: re.Pattern[str]
+    """Those that do so beside a number only: `R`, `Lek`, `nzd`."""
+    dollars: frozenset[str]
+    """The codes that a bare `$` may stand for."""
+
+
+@lru_cache(maxsize=1)
+def spellings() -> Spellings:
+    """The table, read when a price is first asked for."""
+    iso: dict[str, str] = {}
+    for line in _TABLE.split("\n"):
+        code, *forms = line.split() or [""]
+        for form in forms:
+            iso.setdefault(form, code)
+    codes, words = _CODES.split(), set(_WORDS.split())
+    known = set(iso)
+    iso |= {code: code for code in codes}
+    sure = {form for form in known if _sure(form) and form.upper() not in words} | (set(codes) - words)
+    unsure = (known - sure) | (set(codes) & words)
+    unsure |= {code.lower() for code in codes if code not in words}
+    iso |= {code.lower(): code for code in codes}
+    dollars = frozenset(code for form, code in iso.items() if "$" in form)
+    return Spellings(iso, re.compile(_any(sure)), re.compile(_any(unsure)), dollars)
+
+
+def _sure(form: str) -> bool:
+    """A form with a sign in it, or a word of some length; dots and two letters may stand for anything."""
+    letters = sum(char.isalpha() for char in form)
+    if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
+        return True
+    long = letters >= (4 if form.isascii() else 3)
+    return long or form in ("Kč", "zł")
+
+
+def _any(forms: set[str]) -> str:
+    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has many endings).
+
+    Grouped by first letter, which comes before the look at its left: most places of a text are passed over by it at once.
+    """
+    groups: dict[str, list[str]] = {}
+    for form in sorted(forms, key=lambda form: (-len(form), form)):
+        right = r"(?![^\W\d_])" if form[-1].isalpha() and form != "руб" else ""
+        groups.setdefault(form[0], []).append(re.escape(form[1:]) + right)
+    parts = []
+    for first, rests in groups.items():
+        left = rf"(?<![^\W\d_]{first})" if first.isalpha() else ""
+        parts.append(re.escape(first) + left + f"(?:{'|'.join(rests)})")
+    return "|".join(parts)
