@@ -148,8 +148,11 @@ def _options(folder: Path, socket: str, log: Path) -> list[str]:
 def _answers(socket: str, seconds: float, pid: int, process: subprocess.Popen[bytes] | None = None) -> bool:
     """Whether the server answers PING on the socket within `seconds` (it may be loading its data)."""
     import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
 
-    client = redis.Redis(unix_socket_path=socket, socket_timeout=5, retry=None)  # the waiting is ours
+    once = Retry(NoBackoff(), 0)  # the waiting is ours: the client's own back-off begins with a second
+    client = redis.Redis(unix_socket_path=socket, socket_timeout=5, retry=once)
     deadline = time.monotonic() + seconds
     while True:
         try:
