@@ -38,8 +38,7 @@ from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
-from gossamer.sinks.formats import FileOutput as Files
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.opening import open_all
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.visit import Claim
@@ -280,11 +279,8 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
     if any(item.__name__.lower() == "page" for item in declared):
         raise ConfigError("an item class may not be called Page: that kind is the page records'")
     kinds = dict(columns.item_columns(declared)) if sites else pages
-    opened = [open_output(o.spec, kinds, overwrite=o.overwrite, owner=setup.owner) for o in job.outputs]
-    if job.pages is not None:
-        opened.append(open_output(job.pages, pages, owner=setup.owner))
-    files: list[FileOutput] = [o for o in opened if isinstance(o, Files)]
-    return files, [o for o in opened if not isinstance(o, Files)]
+    specs = [(output.spec, output.overwrite) for output in job.outputs]
+    return open_all(specs, kinds, job.pages, pages, setup.owner)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

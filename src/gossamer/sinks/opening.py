@@ -1,0 +1,80 @@
+"""All outputs of a crawl, opened: which rows go where, and no file twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from gossamer.errors import UsageError
+from gossamer.parts import FileOutput, FileSink, TableSink
+from gossamer.sinks.columns import Columns
+from gossamer.sinks.formats import FileOutput as Files
+from gossamer.sinks.formats import open_output
+from gossamer.visit import Row
+
+Wanted = Callable[[Row], bool]
+Outputs = tuple[list[FileOutput], list[TableSink]]
+
+
+def open_all(
+    specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str
+) -> Outputs:
+    """The outputs of `-o` and `-O` (spec, overwrite), and that of `--pages`, which takes the page records from the others.
+
+    Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
+    """
+    files: list[FileOutput] = []
+    tables: list[TableSink] = []
+
+    def put(output: Files | TableSink, wanted: Wanted | None) -> None:
+        if isinstance(output, Files):
+            files.append(SomeFiles(output, wanted) if wanted else output)
+        else:
+            tables.append(SomeTable(output, wanted) if wanted else output)
+
+    apart = pages_file is not None and "page" not in columns
+    for spec, overwrite in specs:
+        put(open_output(spec, columns, overwrite=overwrite, owner=owner), _no_page if apart else None)
+    if pages_file is not None:
+        put(open_output(pages_file, pages, owner=owner), _page)
+    counted = Counter(sink.target() for output in files for sink in output.sinks())
+    for path, n in counted.items():
+        if n > 1:
+            raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
+    return files, tables
+
+
+def _page(row: Row) -> bool:
+    return row.kind == "page"
+
+
+def _no_page(row: Row) -> bool:
+    return row.kind != "page"
+
+
+class SomeFiles:
+    """A file output that takes the wanted rows alone."""
+
+    def __init__(self, output: Files, wanted: Wanted) -> None:
+        self._output, self._wanted = output, wanted
+
+    def sinks(self) -> Sequence[FileSink]:
+        """See `parts.FileOutput`."""
+        return self._output.sinks()
+
+    def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
+        """See `parts.FileOutput`."""
+        return self._output.route([row for row in rows if self._wanted(row)])
+
+
+class SomeTable:
+    """A table that takes the wanted rows alone."""
+
+    def __init__(self, table: TableSink, wanted: Wanted) -> None:
+        self._table, self._wanted = table, wanted
+        self.target, self.prepare, self.close = table.target, table.prepare, table.close
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """See `parts.TableSink`."""
+        if wanted := [row for row in rows if self._wanted(row)]:
+            self._table.upsert(wanted)
