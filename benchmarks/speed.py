@@ -1,11 +1,12 @@
-"""CPU a page against peers, on the same local web of real documentation, in the same minutes.
+"""CPU a page against peers, on the same local web, in the same minutes.
 
-    python benchmarks/speed.py [--rounds 3] [--folder DIR] [--only gossamer,bare,scrapy,colly]
+    python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|synthetic] [--only bare,gossamer,two,scrapy,colly] [--quick]
 
-The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/) as one host, gzip, served by
-tests/web in a process of its own that is not counted. 64 requests at once, no delay. Counted is the CPU time (user and system) of all
-processes of a contender from its start to its end, the store included. Rounds are interleaved; medians. The machine is noisy: read
-the ratios. Scrapy is installed into, and Colly built in, a folder of the user's cache.
+The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four copies, as one host with
+gzip, served by tests/web in a process of its own that is not counted; or, with `synthetic`, the test web's `real2k` times `copies`.
+64 requests at once, no delay, robots.txt obeyed, one JSON line a page. The bare loop is the same client and parser given the list of
+URLs. Counted is the CPU time (user and system) of all processes of a contender from start to end, the store included. Rounds are
+interleaved; medians. A shared machine is noisy: read the ratios. Scrapy is installed into, and Colly built in, the user's cache.
 """
 
 from __future__ import annotations
@@ -13,22 +14,40 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from measured import Cost, measure
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 PEERS = ROOT / "benchmarks" / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer-benchmarks"
-TICK = os.sysconf("SC_CLK_TCK")
-LONGEST = 600
-"""Seconds after which a contender is ended."""
+NAMES = {
+    "bare": "bare loop", "gossamer": "gossamer", "two": "gossamer, 2 processes", "scrapy": "Scrapy", "colly": "Colly",
+}  # fmt: skip
+
+
+class Run(NamedTuple):
+    """One contender's one round."""
+
+    cost: Cost
+    rows: int
+    pages: int
+    """Distinct URLs among the rows."""
+
+    @property
+    def each(self) -> float:
+        """CPU seconds per 1,000 distinct pages."""
+        return self.cost.cpu / max(self.pages, 1) * 1000
 
 
 def corpus(folder: Path, copies: int) -> Path:
@@ -55,122 +74,103 @@ def scrapy() -> list[str]:
 
 
 def colly() -> list[str]:
-    """The command of Colly, built when it is not there."""
-    binary = CACHE / "colly_peer"
-    if not binary.exists():
+    """The command of Colly, built when it is not there or older than its source."""
+    binary, source = CACHE / "colly_peer", PEERS / "colly" / "main.go"
+    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
         shutil.copytree(PEERS / "colly", CACHE / "colly", dirs_exist_ok=True)
         subprocess.run(["go", "mod", "tidy"], cwd=CACHE / "colly", check=True, capture_output=True)
         subprocess.run(["go", "build", "-o", str(binary), "."], cwd=CACHE / "colly", check=True)
     return [str(binary)]
 
 
-class StoreWatch(threading.Thread):
-    """CPU seconds of the embedded store, read until it is gone: it is no child of the crawler."""
-
-    def __init__(self, run: Path) -> None:
-        super().__init__(daemon=True)
-        self.run_file, self.seconds, self.over = run, 0.0, False
-
-    def run(self) -> None:
-        """Look every 20 ms."""
-        while not self.over:
-            try:
-                pid = json.loads(self.run_file.read_text())["pid"]
-                fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-                self.seconds = max(self.seconds, (int(fields[11]) + int(fields[12])) / TICK)
-            except (OSError, ValueError, KeyError):
-                pass
-            time.sleep(0.02)
+def commands(url: str, urls: Path, out: Path, only: list[str]) -> dict[str, list[str]]:
+    """What to run, for those asked for."""
+    python = sys.executable
+    crawl = [python, "-m", "gossamer", "crawl", url, "--data", str(out.parent / "data"), "-o", str(out), "--quiet"]
+    crawl += ["--delay", "0", "--per-host", "80", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
+    made: dict[str, Callable[[], list[str]]] = {
+        "bare": lambda: [python, str(PEERS / "bare_loop.py"), str(urls), str(out)],
+        "gossamer": lambda: crawl,
+        "two": lambda: [*crawl, "--processes", "2"],
+        "scrapy": lambda: [*scrapy(), url, str(out)],
+        "colly": lambda: [*colly(), url, str(out)],
+    }
+    return {who: make() for who, make in made.items() if who in only}
 
 
-def measure(command: list[str], out: Path, store: Path | None = None) -> tuple[float, float, int]:
-    """(CPU seconds of all its processes, wall seconds, rows written)."""
-    watch = StoreWatch(store or out.parent / "none")
-    watch.start()
-    began = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    limit = threading.Timer(LONGEST, process.kill)
-    limit.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    limit.cancel()
-    process.returncode = status
-    wall = time.monotonic() - began
-    watch.over = True
-    watch.join()
-    rows = sum(1 for _ in out.open("rb")) if out.exists() else 0
-    return usage.ru_utime + usage.ru_stime + watch.seconds, wall, rows
+def run(command: list[str], out: Path) -> Run:
+    """One contender, from nothing."""
+    shutil.rmtree(out.parent / "data", ignore_errors=True)
+    out.unlink(missing_ok=True)
+    cost = measure(command, out.parent / "cost.json")
+    rows = [json.loads(line) for line in out.open("rb")] if out.exists() else []
+    if cost.code or not rows:
+        print(
+            f"exit {cost.code}, {len(rows)} rows: {' '.join(command)}\n{(out.parent / 'cost.log').read_text()[-2000:]}"
+        )
+    return Run(cost, len(rows), len({row["url"] for row in rows}))
 
 
-def contenders(url: str, folder: Path, urls: Path) -> dict[str, tuple[list[str], Path, Path | None]]:
-    """Command, output and store of each."""
-    python, data = sys.executable, folder / "data"
-    crawl = [
-        python,
-        "-m",
-        "gossamer",
-        "crawl",
-        url,
-        "--delay",
-        "0",
-        "--per-host",
-        "80",
-        "--concurrency",
-        "64",
-        "--quiet",
-    ]
-    crawl += ["--allow-private", "127.0.0.0/8", "--data", str(data)]
-    return {
-        "bare": ([python, str(PEERS / "bare_loop.py"), str(urls), str(folder / "bare.jsonl")], folder / "bare.jsonl", None),
-        "gossamer": ([*crawl, "-o", str(folder / "g.jsonl")], folder / "g.jsonl", data / "store" / "run.json"),
-        "gossamer, 2 processes": (
-            [*crawl, "-o", str(folder / "g2.jsonl"), "--processes", "2"], folder / "g2.jsonl", data / "store" / "run.json"
-        ),
-        "scrapy": ([*scrapy(), url, str(folder / "s.jsonl")], folder / "s.jsonl", None),
-        "colly": ([*colly(), url, str(folder / "c.jsonl")], folder / "c.jsonl", None),
-    }  # fmt: skip
+def web_of(options: argparse.Namespace, folder: Path) -> tuple[Any, list[str]]:
+    """(Plan, paths of its pages, the start first)."""
+    from web import Plan, graph, preset
+
+    if options.web == "synthetic":
+        plan = preset("real2k", pages=2000 * options.copies, robots=("allow",))
+        return plan, [graph.path(i) for i in range(plan.pages)]
+    site = corpus(folder / "site", options.copies)
+    pages = (f"/{path.relative_to(site)}" for path in site.rglob("*.html") if path.is_file())
+    return Plan(folder=str(site.resolve()), robots=("allow",)), ["/index.html", *sorted(set(pages) - {"/index.html"})]
 
 
 def main() -> None:
     """Measure and print a table."""
-    from web import Plan, serve
+    from web import serve
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path)
     parser.add_argument("--copies", type=int, default=4)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--web", choices=("docs", "synthetic"), default="docs")
+    parser.add_argument("--only", default=",".join(NAMES))
+    parser.add_argument("--quick", action="store_true", help="one round, one copy")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds = options.copies = 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        site = options.folder or corpus(folder / "site", options.copies)
-        with serve(Plan(folder=str(site.resolve()))) as web:
-            urls = folder / "urls.txt"
-            pages = sorted(str(path.relative_to(site)) for path in site.rglob("*.html") if path.is_file())
-            urls.write_text("\n".join(web.url(0, f"/{page}") for page in pages))
-            wanted = contenders(web.url(0, "/index.html"), folder, urls)
-            found: dict[str, list[tuple[float, float, int]]] = {}
+        plan, paths = web_of(options, folder)
+        with serve(plan) as web:
+            urls, out = folder / "urls.txt", folder / "out.jsonl"
+            urls.write_text("\n".join(web.url(0, path) for path in paths))
+            wanted = commands(web.url(0, paths[0]), urls, out, options.only.split(","))
+            found: dict[str, list[Run]] = {who: [] for who in wanted}
             for _ in range(options.rounds):
-                for who, (command, out, store) in wanted.items():
-                    if options.only and who.split(",")[0] not in options.only.split(","):
-                        continue
-                    shutil.rmtree(folder / "data", ignore_errors=True)
-                    out.unlink(missing_ok=True)
-                    found.setdefault(who, []).append(measure(command, out, store))
-    report(found)
+                for who, command in wanted.items():
+                    found[who].append(run(command, out))
+    report(found, options, len(paths))
 
 
-def report(found: dict[str, list[tuple[float, float, int]]]) -> None:
-    """The table, medians, with ratios to gossamer."""
-    cost = {who: statistics.median(cpu / max(rows, 1) * 1000 for cpu, _, rows in runs) for who, runs in found.items()}
-    ours = cost.get("gossamer", float("nan"))
+def report(found: dict[str, list[Run]], options: argparse.Namespace, files: int) -> None:
+    """The table: medians, ratios to gossamer within each round, their medians."""
+    ours = found.get("gossamer", [])
     print(
-        f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, {len(next(iter(found.values())))} rounds"
+        f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {platform.machine()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[1]:.1f}; web {options.web}, {files} pages in it; {options.rounds} rounds\n"
     )
-    print("| contender | CPU s per 1,000 pages | to gossamer | wall s | rows |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print(
+        "| contender | CPU s per 1,000 pages | of the rounds | to gossamer | wall s | largest process | pages | rows |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for who, runs in found.items():
-        wall, rows = statistics.median(run[1] for run in runs), [run[2] for run in runs]
-        print(f"| {who} | {cost[who]:.3f} | {cost[who] / ours:.2f} | {wall:.2f} | {min(rows)}-{max(rows)} |")
+        each = [one.each for one in runs]
+        ratio = statistics.median(a.each / b.each for a, b in zip(runs, ours, strict=True)) if ours else float("nan")
+        wall, rss = (statistics.median(getattr(one.cost, what) for one in runs) for what in ("wall", "rss"))
+        spread = "-".join(dict.fromkeys((f"{min(each):.3f}", f"{max(each):.3f}")))
+        pages = "-".join(dict.fromkeys((str(min(one.pages for one in runs)), str(max(one.pages for one in runs)))))
+        rows = "-".join(dict.fromkeys((str(min(one.rows for one in runs)), str(max(one.rows for one in runs)))))
+        print(
+            f"| {NAMES[who]} | {statistics.median(each):.3f} | {spread} | {ratio:.2f} | {wall:.2f} | {rss:.0f} MiB | {pages} | {rows} |"
+        )
 
 
 if __name__ == "__main__":

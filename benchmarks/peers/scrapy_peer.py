@@ -19,7 +19,7 @@ class Pages(scrapy.Spider):
         super().__init__()
         self.start_urls = [start]
         self.allowed_domains = [urlsplit(start).hostname or ""]
-        self.links = LinkExtractor(allow_domains=self.allowed_domains)
+        self.links = LinkExtractor(allow_domains=[urlsplit(start).netloc])  # it compares with the port
 
     def parse(self, response):
         found = self.links.extract_links(response) if hasattr(response, "css") else []

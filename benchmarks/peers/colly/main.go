@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/gocolly/colly/v2"
@@ -34,6 +35,7 @@ func main() {
 		w.Write(append(row, '\n'))
 		lock.Unlock()
 		for _, link := range links {
+			link, _, _ = strings.Cut(link, "#") // else Colly fetches a page once for each of its fragments
 			e.Request.Visit(link)
 		}
 	})
