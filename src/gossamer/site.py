@@ -8,16 +8,37 @@ def book(page): ...
 
 from __future__ import annotations
 
-import difflib
+import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import ConfigError
+from gossamer.masking import mask
 
+KNOWN = (
+    "hosts",
+    "seeds",
+    "paths",
+    "follow",
+    "ladder",
+    "pace",
+    "headers",
+    "must_have",
+    "lane",
+    "retries",
+    "robots",
+    "args",
+)
+LANES = ("http",)
 LATER = ("session", "proxies", "sinks", "region")
 """Drawn for later versions; naming one is refused rather than ignored."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_FRAMING = ("content-length", "transfer-encoding")
 
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
@@ -40,54 +61,83 @@ class Function(NamedTuple):
 class Site:
     """One web site. Everything but the name has a default that suits any host.
 
-    hosts: `example.com` (and no other), `*.example.com`; those named are in the scope of `--scope host` and `domain`, those
-    that `*.` stands for in that of `domain`; paths: patterns of the URLs that are this site's; seeds: URLs; follow: None (what
-    the page functions yield; without functions every link in scope), True, patterns of links to follow, a function of the page
-    that gives links, or False; pace: seconds from start to start, or Pace; headers: for its hosts alone; must_have: selectors
-    without which a page is no success; retries: seconds before each; robots=False: robots.txt is read, and its Crawl-delay
-    kept, but its rules are not obeyed; args: names and defaults of what
-    `-a name=value` may set, read as `site.args["name"]`. Raises ConfigError, which names the file when a site file is loaded.
+    hosts: `example.com` (and no other), `*.example.com`, without them those of the seeds; those named are in the scope of
+    `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns of the URLs (path and query)
+    that are this site's; seeds: URLs; follow: None (what the page functions yield; without functions every link in scope),
+    True, patterns of links to follow, a function of the page that gives links, or False; pace: seconds from start to start, or
+    Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; retries: the wait before each
+    (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
+    args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
+    Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
     """
 
+    _frozen = False
+
     def __init__(
-        self, name: str, *, hosts: Iterable[str] = (), seeds: Iterable[str] = (), paths: Iterable[str] = (),
-        follow: Follow = None, ladder: Iterable[str] = ("plain",), pace: Pace | float | None = None,
-        headers: Mapping[str, str] | None = None, must_have: Iterable[str] = (), lane: str = "http",
-        retries: Iterable[float] | None = None, robots: bool = True, args: Mapping[str, str] | None = None, **unknown: Any,
+        self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
+        follow: Follow = None, ladder: str | Iterable[str] = ("plain",), pace: Pace | float | str | None = None,
+        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), lane: str = "http",
+        retries: str | Sequence[float | str] | None = None, robots: bool = True, args: Mapping[str, Any] | None = None,
+        **unknown: Any,
     ) -> None:  # fmt: skip
+        def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
+            try:
+                return reader(value)
+            except (ValueError, TypeError, AttributeError) as error:
+                shown = "..." if word == "headers" else repr(value)  # a header may be a secret as a whole
+                raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
+
+        self.name: str = _name(name)
         if unknown:
             raise ConfigError(_unknown(name, next(iter(unknown))))
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name):
-            raise ConfigError(f"site {name!r}: a name has letters, digits, '.', '_' and '-', at most 80")
-        self.name = name
-        self.hosts = tuple(_host(name, host) for host in _several(hosts))
-        self.seeds = tuple(_seed(name, seed) for seed in _several(seeds))
-        self.paths = tuple(_pattern(name, "paths", path) for path in _several(paths))
-        self.follow = _follow(name, follow)
-        self.ladder, self.lane = tuple(ladder), lane
-        if self.ladder != ("plain",):
-            raise ConfigError(f"site {name}: this version has one rung, ladder=['plain']")
-        self.pace = Pace(float(pace)) if isinstance(pace, int | float) else pace
-        self.headers = dict(headers or {})
-        self.must_have = _several(must_have)
-        self.retries = None if retries is None else tuple(float(wait) for wait in retries)
-        self.robots = robots
-        self.defaults = dict(args or {})
-        self.args = dict(self.defaults)
-        self.functions: list[Function] = []
+        self.seeds: tuple[str, ...] = read("seeds", _seeds, seeds)
+        own = read("hosts", _hosts, hosts)
+        self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
+        self.paths: tuple[re.Pattern[str], ...] = read("paths", _patterns, paths)
+        self.follow = read("follow", _follow, follow)
+        self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
+        self.lane: str = read("lane", lambda value: units.one_of(LANES, value), lane)
+        self.pace: Pace | None = read("pace", _pace, pace)
+        self.headers: dict[str, str] = read("headers", _headers, headers)
+        self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
+        self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
+        self.robots: bool = read("robots", units.flag, robots)
+        self.defaults: dict[str, Any] = read("args", dict, args or {})
+        self.args: Mapping[str, Any] = dict(self.defaults)
+        self.functions: Sequence[Function] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._frozen:
+            raise AttributeError(f"site {self.name} is frozen once its file is loaded: page functions keep nothing")
+        super().__setattr__(name, value)
+
+    def freeze(self, args: Mapping[str, str]) -> None:
+        """From now on nothing changes but by this: the arguments are those given, else the defaults."""
+        self.__dict__["args"] = MappingProxyType(self.defaults | {k: v for k, v in args.items() if k in self.defaults})
+        self.__dict__["functions"] = tuple(self.functions)
+        self.__dict__["_frozen"] = True
 
     def page(
         self, pattern: str | None = None, name: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a function that reads pages whose URL (path and query) the pattern is found in; the first match in
         the file wins, one without a pattern takes what is left. It yields items, requests, or URLs as text."""
-        compiled = None if pattern is None else _pattern(self.name, "@site.page", pattern)
+        if callable(pattern):
+            raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
+        try:
+            compiled = None if pattern is None else _pattern(pattern)
+        except ValueError as error:
+            raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
             known = name or call.__name__
             if any(function.name == known for function in self.functions):
                 raise ConfigError(f"site {self.name}: two page functions are named {known}")
-            self.functions.append(Function(known, compiled, call))
+            if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+                raise ConfigError(
+                    f"site {self.name}: {known} reads a page that is here already: write def, not async def"
+                )
+            self.functions = [*self.functions, Function(known, compiled, call)]
             return call
 
         return register
@@ -96,7 +146,7 @@ class Site:
         """The function that reads a page: the one a request names, else the first whose pattern is found."""
         if use is not None:
             return next((function for function in self.functions if function.name == use), None)
-        path = "/" + url.partition("://")[2].partition("/")[2]
+        path = _path(url)
         bare = None
         for function in self.functions:
             if function.pattern is None:
@@ -107,72 +157,126 @@ class Site:
 
     def takes(self, url: str) -> bool:
         """Whether a URL is this site's, by host and path."""
-        host = urls.host(url)
-        return self.takes_host(host) and (not self.paths or any(path.search(url) for path in self.paths))
+        return self.claims(urls.host(url)) > 0 and self.takes_path(url)
+
+    def takes_path(self, url: str) -> bool:
+        """Whether a URL is this site's by its path and query."""
+        if not self.paths:
+            return True
+        path = _path(url)
+        return any(own.search(path) for own in self.paths)
 
     def takes_host(self, host: str) -> bool:
         """Whether a host is this site's; a host given without a port is taken on any."""
+        return self.claims(host) > 0
+
+    def claims(self, host: str) -> int:
+        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter."""
+        if host in self.hosts:
+            return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
+        best = 0
         for own in self.hosts:
-            if own.startswith("*."):
-                if bare.endswith(own[1:]) or bare == own[2:]:
-                    return True
-            elif own in (host, bare):
-                return True
-        return False
+            if own == bare:
+                best = max(best, 1000 + len(own))
+            elif own.startswith("*.") and (bare.endswith(own[1:]) or bare == own[2:]):
+                best = max(best, len(own))
+        return best
 
 
-def _several(values: str | Iterable[str]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(values)
+def _path(url: str) -> str:
+    return "/" + url.partition("://")[2].partition("/")[2]
+
+
+def _several(values: Any) -> tuple[str, ...]:
+    found = (values,) if isinstance(values, str) else tuple(values or ())
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError(f"it is a list of texts, and {one!r} is none")
+    return found
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name):
+        raise ConfigError(f"site {name!r}: a name has letters, digits, '.', '_' and '-', at most 80")
+    return name
 
 
 def _unknown(name: str, word: str) -> str:
     if word in LATER:
         return f"site {name}: {word}= is not in this version"
-    known = [
-        "hosts",
-        "seeds",
-        "paths",
-        "follow",
-        "ladder",
-        "pace",
-        "headers",
-        "must_have",
-        "lane",
-        "retries",
-        "robots",
-        "args",
-    ]
-    close = difflib.get_close_matches(word, known, 1)
-    return f"site {name}: Site() knows no {word}=" + (
-        f"; did you mean {close[0]}=?" if close else f"; it knows {', '.join(known)}"
+    close = units.nearest(word, [f"{known}=" for known in KNOWN])
+    return f"site {name}: Site() knows no {word}=" + (close or f"; it knows {', '.join(KNOWN)}")
+
+
+def _hosts(hosts: Any) -> tuple[str, ...]:
+    return tuple(map(_host, _several(hosts)))
+
+
+def _host(host: str) -> str:
+    bare = host.removeprefix("*.")
+    if "/" in host or "@" in host:
+        raise ValueError("give the host alone, as 'example.com' or 'example.com:8080'")
+    if host == "*":
+        raise ValueError("for every host without a site name the variable: default = Site(...)")
+    parsed = None if "*" in bare else urls.parse(f"http://{bare}/")
+    if parsed is None:
+        raise ValueError(f"{host!r} is no host")
+    return host[: len(host) - len(bare)] + urls.host(parsed)
+
+
+def _seeds(seeds: Any) -> tuple[str, ...]:
+    return tuple(map(_seed, _several(seeds)))
+
+
+def _seed(seed: str) -> str:
+    parsed = urls.parse(seed)
+    if parsed is None or not parsed.startswith(("http://", "https://")):
+        raise ValueError(f"{seed!r} is no http(s) URL")
+    return parsed.partition("#")[0]
+
+
+def _patterns(patterns: Any) -> tuple[re.Pattern[str], ...]:
+    several = (patterns,) if isinstance(patterns, str | re.Pattern) else tuple(patterns or ())
+    return tuple(map(_pattern, several))
+
+
+def _pattern(text: Any) -> re.Pattern[str]:
+    try:
+        compiled: re.Pattern[Any] = re.compile(text)
+    except (re.error, TypeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+    if isinstance(compiled.pattern, bytes):
+        raise ValueError(f"{text!r} is bytes: write it as text")
+    return compiled
+
+
+def _follow(follow: Follow) -> Any:
+    return follow if follow is None or isinstance(follow, bool) or callable(follow) else _patterns(follow)
+
+
+def _pace(pace: Pace | float | str | None) -> Pace | None:
+    if pace is None:
+        return None
+    delay, at_once = pace if isinstance(pace, Pace) else (pace, None)
+    if isinstance(delay, float):  # 0.1 + 0.2 has more digits than people write
+        delay = round(delay, 6)
+    return Pace(
+        None if delay is None else units.seconds(delay), None if at_once is None else units.count(1, 1000, at_once)
     )
 
 
-def _host(name: str, host: str) -> str:
-    if "/" in host or "@" in host:
-        raise ConfigError(f"site {name}: hosts=[{host!r}]: give the host alone, as 'example.com' or 'example.com:8080'")
-    parsed = urls.parse(f"http://{host.removeprefix('*.')}/")
-    if parsed is None:
-        raise ConfigError(f"site {name}: hosts=[{host!r}] is no host")
-    return ("*." if host.startswith("*.") else "") + urls.host(parsed)
+def _retries(retries: Any) -> tuple[float, ...] | None:
+    if isinstance(retries, int | float):
+        raise ValueError("it is the wait before each retry, such as ['1m', '5m'], or 'none'")
+    return None if retries is None else units.retries(retries)
 
 
-def _seed(name: str, seed: str) -> str:
-    parsed = urls.parse(seed)
-    if parsed is None or not parsed.startswith(("http://", "https://")):
-        raise ConfigError(f"site {name}: seeds=[{seed!r}] is no http(s) URL")
-    return parsed
-
-
-def _pattern(name: str, where: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ConfigError(f"site {name}: {where}({text!r}) is no regular expression: {error}") from None
-
-
-def _follow(name: str, follow: Follow) -> Any:
-    if follow is None or isinstance(follow, bool) or callable(follow):
-        return follow
-    return tuple(_pattern(name, "follow", pattern) for pattern in _several(follow))
+def _headers(headers: Any) -> dict[str, str]:
+    found = dict(headers or {})
+    for name, value in found.items():
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
+            raise ValueError(f"{name!r} is no header that a site may set")
+        if not isinstance(value, str) or not value.isprintable():
+            raise ValueError(f"the value of {name} is a text of one line")
+    return found

@@ -83,6 +83,23 @@ async def test_a_refused_claim_gives_its_turn_back_and_the_next_is_a_gate(bed: B
     del last
 
 
+async def test_refusals_of_a_gate_do_not_open_the_host_while_its_page_is_asked_for(bed: Beds) -> None:
+    b = bed(delay=60_000, per_host=4)
+    await b.add(*(f"{A}/{i}" for i in range(6)))
+    (first,) = await b.claim()
+    await b.end(first, "k")
+    gate = await b.claim()
+    assert len(gate) == 5
+    for claim in gate[:3]:
+        await b.end(claim, "k")
+    await b.end(gate[4], "b")
+    got = await b.claimed()  # the fourth is being asked for
+    assert got.claims == []
+    assert got.next_at > got.now + 50_000
+    await b.end(gate[3], "k")
+    assert paths(await b.claim()) == ["/5"]  # nothing was asked after all
+
+
 async def test_robots_come_before_pages_and_are_shared(bed: Beds) -> None:
     b, other = bed(obey_robots=True), bed("other", obey_robots=True)
     await b.add(f"{A}/1", f"{A}/2")

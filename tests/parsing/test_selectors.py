@@ -36,9 +36,12 @@ CSS: list[tuple[str, list[str]]] = [
     ("li:nth-child(2) a::text", ["B"]),
     ("li:not([data-n='1']) a::text", ["B"]),
     ("ul > li:has(i) a::text", ["A"]),
-    ("a::text, i::text", ["A", "B", "1.50"]),  # part after part
+    ("a::text, i::text", ["A", "1.50", "B"]),  # in the page's order, lists too
+    ("i::text, a::text", ["A", "1.50", "B"]),
+    ("a::attr(href), a::text", ["/a", "A", "/b", "B"]),
+    ("title::text, li a", ["T", '<a href="/a" rel="x y">A</a>', '<a href="/b">B</a>']),
     ("p[title='x,y']::text", ["comma"]),
-    ('p[title="x,y"]::text, b::text', ["comma", "two"]),
+    ('p[title="x,y"]::text, b::text', ["two", "comma"]),
     ("p:is(div p, [title])::text", ["comma", "deep"]),
     ("b", ["<b>two</b>"]),
     ("b, title", ["<title>T</title>", "<b>two</b>"]),  # elements come in the page's order

@@ -41,10 +41,22 @@ def view(
         ("nothing", None),
         ("n.x", None),
         ("n[*]", None),
+        ("data.items[-1].id", 2),
+        ("data.items[-3].id", None),
+        ("data.items.1.id", 2),
+        ("$.data.items[0].id", 1),
+        ("data['items'][0][\"id\"]", 1),
+        ("['data'].items[*]", DATA["data"]["items"]),
     ],
 )
 def test_json_paths(path: str | None, want: Any) -> None:
     assert view(json.dumps(DATA), "application/json").json(path) == want
+
+
+@pytest.mark.parametrize("path", ["items[0", "items[a]", "items..id", "a b[", "items[1:2]", "a]", "'a'", "."])
+def test_what_is_no_path_is_said(path: str) -> None:
+    with pytest.raises(ValueError, match="no path into JSON"):
+        view("{}", "application/json").json(path)
 
 
 def test_json_of_a_script_and_what_is_none() -> None:
@@ -100,6 +112,12 @@ def test_follow_a_selector() -> None:
     assert [one.url for one in page.follow(page.css("h3 a"))] == ["https://example.com/shop/one.html"]
     assert [one.url for one in page.follow(["?page=2", "tel:1"])] == ["https://example.com/shop/list.html?page=2"]
     assert list(page.follow("nothing")) == []
+    assert [one.url for one in page.follow(page.css("h3 a")[0])] == ["https://example.com/shop/one.html"]
+    for url in ("/two", "https://example.com/two", "../two", "HTTPS://example.com/two"):  # no selector begins like that
+        assert [one.url for one in page.follow(url)] == ["https://example.com/two"]
+    assert [one.url for one in page.follow("?q=1")] == ["https://example.com/shop/list.html?q=1"]
+    with pytest.raises(ValueError, match="CSS selector 'two/html'"):
+        [*page.follow("two html"), *page.follow("two/html")]
 
 
 def test_the_base_is_obeyed() -> None:

@@ -62,6 +62,17 @@ async def test_another_worker_reads_the_kept_rules_and_not_the_host(road: Make) 
     assert net.asked == [ROBOTS]
 
 
+async def test_rules_that_nobody_has_any_more_close_the_host(road: Make, store: Store) -> None:
+    one, other = road(Net({ROBOTS: RULES}), obey=True), road(Net({}), obey=True, output="other.jsonl")
+    await one.add("http://a.example/no")
+    await one.gate.fetch(await robots_claim(one))
+    (claim,) = await pages(other)
+    await store.client.delete("{b:000}o:h:a.example")
+    drop = await other.gate.refuse(claim)
+    assert isinstance(drop, Drop)
+    assert drop.error == "robots-unreachable"
+
+
 async def test_a_new_version_replaces_the_parsed_rules(road: Make, store: Store) -> None:
     net = Net({ROBOTS: [RULES, "User-agent: *\nDisallow:\n"]})
     table = road(net, obey=True)

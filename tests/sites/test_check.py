@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.page import Page
 from gossamer.request import Request
 from gossamer.sites.check import check, saved
 from gossamer.sites.failed import LARGEST, Failed
+from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
 SITE = """from decimal import Decimal
@@ -161,3 +163,18 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_cannot_be_made_stops_no_crawl(tmp_path: Path) -> None:
     (tmp_path / "failed").write_text("a file")
     Failed(tmp_path / "failed").keep(page(), Request("https://a.example/"), "why")
+
+
+@pytest.mark.parametrize(
+    "url", ['http://"""+open("ran","w")+"""/', 'http://example.com/"];open("ran","w");["', "http://example.com/\\"]
+)
+def test_new_writes_no_code_that_a_url_brings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    new(
+        "shop",
+        url,
+        Page(urls.parse(url) or url, 200, [("content-type", "text/html")], b"<title>t</title>", 0.0, 0.0, 16),
+    )
+    assert not (tmp_path / "ran").exists()
+    (loaded,) = load(tmp_path / "shop.py")
+    assert loaded.site.hosts == (urls.host(urls.parse(url) or url),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,38 @@ def test_the_default_takes_what_no_other_does(tmp_path: Path) -> None:
     assert [one.name if one else None for one in found] == ["a", "rest"]
     assert match(sites[:1], "https://b.example/") is None
     assert load(tmp_path / "y.py")[0].default
+
+
+def test_the_closer_site_takes_a_page_whatever_the_files_are_called(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a="site = Site('all', hosts=['*.a.example'])",
+        b="site = Site('shop', hosts=['shop.a.example'])",
+        c="site = Site('port', hosts=['shop.a.example:8080'], paths=['^/x'])",
+        d="default = Site('rest', seeds=['https://shop.a.example/'])",
+    )
+    sites = load_all([str(tmp_path)])
+    urls = ["https://www.a.example/", "https://shop.a.example/", "https://shop.a.example:8080/x", "https://shop.a.example:8080/y", "https://b.example/"]  # fmt: skip
+    assert [(match(sites, url) or sites[0]).name for url in urls] == ["all", "shop", "port", "shop", "rest"]
+
+
+def test_one_default_alone(tmp_path: Path) -> None:
+    write(tmp_path, a="default = Site('a')", b="default = Site('b')")
+    with pytest.raises(ConfigError, match=r"b\.py: .*a\.py has a site called default, too"):
+        load_all([str(tmp_path)])
+
+
+def test_a_bad_selector_is_told_before_the_crawl(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a', must_have=['h1', 'p['])")
+    with pytest.raises(ConfigError, match=r"a\.py: site a: must_have: CSS selector 'p\['"):
+        load(tmp_path / "a.py")
+
+
+def test_a_site_file_hides_no_package(tmp_path: Path) -> None:
+    write(tmp_path, tabnanny="site = Site('tabnanny')", z="import tabnanny\nsite = Site('z')\nassert tabnanny.check\n")
+    before = list(sys.path)
+    assert [site.name for site in load(tmp_path)] == ["tabnanny", "z"]
+    assert sys.path == before
 
 
 def test_arguments_reach_the_sites_that_take_them(tmp_path: Path) -> None:

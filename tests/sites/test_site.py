@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -25,7 +26,27 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"seeds": ["ftp://a.example/"]}, "is no http(s) URL"),
     ({"paths": ["("]}, "no regular expression"),
     ({"follow": ["["]}, "no regular expression"),
-    ({"ladder": ["plain", "browser"]}, "one rung"),
+    ({"follow": 5}, "follow=5"),
+    ({"hosts": ["a.*.example"]}, "is no host"),
+    ({"hosts": ["*"]}, "default = Site"),
+    ({"hosts": [5]}, "5 is none"),
+    ({"paths": [b"/a"]}, "write it as text"),
+    ({"ladder": ["plain", "browser"]}, "no rung 'browser'"),
+    ({"lane": "browser"}, "it is one of http"),
+    ({"pace": "fast"}, "it is a time"),
+    ({"pace": -1}, "it is a time"),
+    ({"pace": float("nan")}, "it is a time"),
+    ({"pace": True}, "one number or text"),
+    ({"pace": Pace(1.0, 0)}, "from 1"),
+    ({"retries": 3}, "the wait before each"),
+    ({"retries": ["soon"]}, "it is a time"),
+    ({"retries": [-5]}, "it is a time"),
+    ({"robots": "perhaps"}, "true or false"),
+    ({"headers": {"X": "a\r\nHost: b"}}, "a text of one line"),
+    ({"headers": {"X Y": "a"}}, "no header that a site may set"),
+    ({"headers": {"Content-Length": "9"}}, "no header that a site may set"),
+    ({"headers": {"X": 1}}, "a text of one line"),
+    ({"args": ["q"]}, "args=['q']"),
 ]
 
 
@@ -37,8 +58,15 @@ def test_what_is_refused(given: dict[str, Any], says: str) -> None:
     assert "site shop" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "-x", "a/b", "../x", "x" * 81])
-def test_bad_names(name: str) -> None:
+def test_secrets_are_in_no_message() -> None:
+    for given in ({"headers": {"Authorization": "secret", "X Y": "a"}}, {"seeds": ["ftp://joe:secret@a.example/"]}):
+        with pytest.raises(ConfigError) as caught:
+            Site("shop", **given)  # type: ignore[arg-type]
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [5, None, "", "a b", "-x", "a/b", "../x", "x" * 81])
+def test_bad_names(name: Any) -> None:
     with pytest.raises(ConfigError):
         Site(name)
 
@@ -53,6 +81,36 @@ def test_bad_patterns_and_twice_named_functions() -> None:
 
     with pytest.raises(ConfigError, match="two page functions are named book"):
         site.page("/b", name="book")(lambda page: None)
+    with pytest.raises(ConfigError, match="with brackets"):
+        site.page(book)  # type: ignore[arg-type]
+
+    async def later(page: Any) -> None: ...
+
+    async def ever(page: Any) -> Any:
+        yield page
+
+    for wrong in (later, ever):
+        with pytest.raises(ConfigError, match="not async def"):
+            site.page()(wrong)
+
+
+def test_a_loaded_site_is_frozen() -> None:
+    site = Site("shop", args={"q": "x"})
+    site.page(name="f")(lambda page: None)
+    site.freeze({"q": "y", "other": "z"})
+    assert site.args == {"q": "y"}
+    for change in (
+        lambda: setattr(site, "seen", {}),
+        lambda: setattr(site, "args", {}),
+        lambda: site.page(name="g")(lambda page: None),
+    ):
+        with pytest.raises(AttributeError, match="site shop is frozen"):
+            change()
+    with pytest.raises(TypeError):
+        site.args["q"] = "z"  # type: ignore[index]
+    site.freeze({})  # a later run in the same process
+    assert site.args == {"q": "x"}
+    assert [function.name for function in site.functions] == ["f"]
 
 
 def test_defaults_and_short_forms() -> None:
@@ -62,6 +120,16 @@ def test_defaults_and_short_forms() -> None:
     assert site.must_have == ("h1",)
     assert site.pace == Pace(2.0)
     assert site.retries == (1.0, 2.0)
+    assert Site("a", pace=Pace(per_host=4)).pace == Pace(None, 4)
+    assert Site("a", pace="500ms").pace == Site("a", pace=0.1 + 0.4).pace == Pace(0.5)
+    assert Site("a", retries=["1m", 300]).retries == (60.0, 300.0)
+    assert Site("a", retries="none").retries == Site("a", retries=[]).retries == ()
+    assert Site("a", robots="no").robots is False  # type: ignore[arg-type]
+    # without hosts a site is that of its seeds
+    assert Site("a", seeds=["https://u:p@A.example:8443/x#y", "https://b.example"]).hosts == (
+        "a.example:8443",
+        "b.example",
+    )
     bare = Site("b")
     assert (bare.hosts, bare.follow, bare.pace, bare.retries, bare.robots, bare.lane) == (
         (),
@@ -93,8 +161,20 @@ def test_whose_url_it_is(host: str, url: str, taken: bool) -> None:
     assert Site("s", hosts=[host]).takes(url) is taken
 
 
+@pytest.mark.parametrize(("closer", "wider"), [
+    ("a.example:8080", "a.example"), ("a.example", "*.a.example"), ("x.a.example", "*.a.example"), ("*.x.a.example", "*.a.example"),
+])  # fmt: skip
+def test_the_closer_host_claims_more(closer: str, wider: str) -> None:
+    host = closer.removeprefix("*.")
+    assert Site("s", hosts=[closer]).claims(host) > Site("s", hosts=[wider]).claims(host) > 0
+    assert Site("s", hosts=[wider, closer]).claims(host) == Site("s", hosts=[closer]).claims(host)
+    assert Site("s", hosts=[closer]).claims("other.example") == 0
+
+
 def test_paths_tell_sites_of_one_host_apart() -> None:
-    site = Site("s", hosts=["a.example"], paths=["/shop/", r"\?shop="])
+    site = Site("s", hosts=["a.example"], paths=["^/shop/", r"\?shop=", re.compile("^/$")])  # type: ignore[list-item]
+    assert site.takes("https://a.example")
+    assert not site.takes("https://a.example/x/shop/")
     assert site.takes("https://a.example/shop/1")
     assert site.takes("https://a.example/?shop=1")
     assert not site.takes("https://a.example/blog/")

@@ -44,11 +44,12 @@ local function arm(host, changed)
 end
 
 -- A request of the host is over: free its slot, set its next start. since: ms since the request began, -1 when none was
--- made (then the next start goes back to what it was before the claim). wait: ms the host asked us to stay away.
+-- made (then the next start goes back to what it was before the claim, unless others of the host are out: one of the same
+-- gate may be asking it right now). wait: ms the host asked us to stay away.
 local function release(host, n0, n1, since, delay, wait)
   local s, start = slot(host), now - since + delay
   local ours = s.n == tonumber(n1) -- nobody claimed the host since
-  if since < 0 then start = ours and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
+  if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
   s.i, s.n = math.max(s.i - 1, 0), start
 end

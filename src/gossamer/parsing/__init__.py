@@ -5,6 +5,7 @@ encodings    which encoding a body is in, and its text; labels: the names of enc
 html         a page as the crawler sees it: title, language, robots, canonical, hrefs, text
 links        every link of a page with its text and kind
 sitemaps     URLs of sitemaps and feeds; sitemap_text: their bytes as text
+paths        what lies where in JSON
 prices       an amount and a currency out of a text; currencies: how they are written
 text         the text that a reader sees
 view         what a site function sees of a page; selectors: what it selects

@@ -6,7 +6,7 @@ Built on the page's one tree. A selected thing is an element or a text (a text n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from re import Pattern
 from typing import Any, SupportsIndex, overload
@@ -27,10 +27,10 @@ class Selector:
     def css(self, query: str) -> Selection:
         """What a CSS selector finds below; `::text` gives text nodes, `::attr(name)` values. Raises ValueError for a bad one.
 
-        Elements come in the page's order; a list in which one part asks for texts or values gives part after part.
+        What is found comes in the page's order.
         """
-        parts = split(query) if "::" in query and "," in query else (query,)
-        return Selection([Selector(found) for part in parts for found in _css(self.node, part)])
+        found = _list(self.node, split(query)) if "::" in query and "," in query else _css(self.node, query)
+        return Selection([Selector(one) for one in found])
 
     def xpath(self, query: str) -> Selection:
         """What an XPath 1.0 expression gives. Raises ValueError for a bad one."""
@@ -165,19 +165,45 @@ def split(query: str) -> list[str]:
 def _css(node: Any, query: str) -> list[Any]:
     if isinstance(node, str):
         return []
-    pseudo = _PSEUDO.search(query)
-    plain = query[: pseudo.start()].strip() if pseudo else query
+    plain, take = _taken(query)
+    elements = _select(node, plain) if plain or take is None else [node]
+    return [found for element in elements for found in take(element)] if take else elements
+
+
+def _list(node: Any, queries: list[str]) -> list[Any]:
+    """What several selectors find, element by element in the page's order."""
+    if isinstance(node, str):
+        return []
+    parts = [_taken(query) for query in queries]
+    if not all(plain for plain, _ in parts):  # a bare `::text` is of the node itself, which comes first
+        return [found for query in queries for found in _css(node, query)]
+    chosen = [(set(_select(node, plain)), take) for plain, take in parts]
+    found: list[Any] = []
+    for element in _select(node, ", ".join(plain for plain, _ in parts)):
+        for elements, take in chosen:
+            if element in elements:
+                found += take(element) if take else [element]
+    return found
+
+
+def _select(node: Any, plain: str) -> list[Any]:
     try:
-        elements = [node] if pseudo and not plain else node.select(plain)
+        return list(node.select(plain))
     except Exception as error:  # noqa: BLE001 - as above
-        raise ValueError(f"CSS selector {query!r}: {error}") from None
+        raise ValueError(f"CSS selector {plain!r}: {error}") from None
+
+
+def _taken(query: str) -> tuple[str, Callable[[Any], list[Any]] | None]:
+    """A selector without its `::text` or `::attr()`, and what that takes of an element."""
+    pseudo = _PSEUDO.search(query)
     if pseudo is None:
-        return list(elements)
-    if pseudo[3]:
-        return [_value(element.attrs[pseudo[3]]) for element in elements if pseudo[3] in getattr(element, "attrs", ())]
+        return query, None
+    plain, name = query[: pseudo.start()].strip(), pseudo[3]
+    if name:
+        return plain, lambda element: [_value(element.attrs[name])] if name in getattr(element, "attrs", ()) else []
     if pseudo[1] or not plain:  # `div ::text`: all texts within
-        return [text for element in elements for text in element.strings]
-    return [str(child.data) for element in elements for child in element.children if isinstance(child, turbohtml.Text)]
+        return plain, lambda element: list(element.strings)
+    return plain, lambda element: [str(child.data) for child in element.children if isinstance(child, turbohtml.Text)]
 
 
 def _value(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as _json
-import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from re import Pattern
@@ -12,12 +11,14 @@ from typing import Any
 from gossamer.page import Page
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, parse
+from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
 
 CARRY = 4096
 """Most bytes of what a request carries, as JSON."""
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
+_ADDRESS = ("http://", "https://", "/", "./", "../", "?")
+"""What a URL begins with and no selector does."""
 
 
 class View:
@@ -105,13 +106,13 @@ class View:
     def json(self, path: str | None = None, text: str | None = None) -> Any:
         """The body (or `text`) as JSON, or what lies at a path such as `data.items[0].name` or `items[*].id`.
 
-        What is not there is None; `[*]` gives a list. Raises ValueError when it is no JSON.
+        What is not there is None; `[*]` gives a list. Raises ValueError when it is no JSON, or no path.
         """
         try:
             found = _json.loads(self.text if text is None else text)
         except RecursionError:
             raise ValueError("the JSON is nested too deep") from None
-        return found if path is None else _walk(found, _STEP.findall(path))
+        return found if path is None else pick(found, path)
 
     def price(self, query: str) -> Decimal | None:
         """The amount of the first price in what a CSS selector finds, None when there is none."""
@@ -128,13 +129,19 @@ class View:
         """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
         return _request(self, self.urljoin(url), needs)
 
-    def follow(self, what: str | Selection | Iterable[str], **needs: Any) -> Iterator[Request]:
-        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or the URLs given.
+    def follow(self, what: str | Selector | Selection | Iterable[str | Selector], **needs: Any) -> Iterator[Request]:
+        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or what is given: URLs, selected things.
 
         What is no http(s) URL is left out, and so are links that say nofollow, or whose page does: they are counted
         (`request` takes any). `needs` as in `request`.
         """
-        found: Iterable[Any] = self.css(what) if isinstance(what, str) else what
+        found: Iterable[Selector | str]
+        if isinstance(what, Selector):
+            found = (what,)
+        elif isinstance(what, str):
+            found = (what,) if what.lower().startswith(_ADDRESS) else self.css(what)
+        else:
+            found = what
         closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
         for one in found:
             href, shut = _link(one)
@@ -165,16 +172,3 @@ def _link(one: Selector | str) -> tuple[str | None, bool]:
     relations = attributes.get("rel") or ()
     words = relations.split() if isinstance(relations, str) else relations
     return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)
-
-
-def _walk(value: Any, steps: list[tuple[str, str]]) -> Any:
-    for at, (name, index) in enumerate(steps):
-        if index == "*":
-            return [_walk(one, steps[at + 1 :]) for one in value] if isinstance(value, list) else None
-        if index:
-            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
-        else:
-            value = value.get(name) if isinstance(value, dict) else None
-        if value is None:
-            return None
-    return value

@@ -42,7 +42,7 @@ class Gate:
         self._frontier, self._collector, self._agent, self._parse = frontier, collector, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
-        self._known: dict[tuple[str, str], tuple[int, Robots | None]] = {}
+        self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Why this claim may not be visited, or None."""
@@ -52,13 +52,15 @@ class Gate:
             return access.CLOSED.get(claim.robots, access.CLOSED[access.UNREACHABLE])
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         version, robots = self._known.get((scheme, claim.host), (0, None))
-        if version != claim.robots:
+        if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            robots = access.rules(kept) if kept is not None else None
+            if kept is None:  # an old copy's time was over before its last claims came: nobody knows what it said
+                return access.CLOSED[access.UNREACHABLE]
+            robots = access.rules(kept)
             if len(self._known) >= ROOM:
                 self._known.clear()
             self._known[scheme, claim.host] = (claim.robots, robots)
-        if robots is None or robots.allows(self._agent, claim.request.url):
+        if robots.allows(self._agent, claim.request.url):
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
 
@@ -106,8 +108,5 @@ class Gate:
     async def _stale(self, claim: Claim) -> int:
         """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
-        version, _ = self._known.get((scheme, claim.host), (0, None))
-        if version:
-            return version
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return access.version_of(kept) if kept is not None else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib.util
 import sys
@@ -11,8 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gossamer import units
+from gossamer import url as urls
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.item import Item
+from gossamer.parsing import html
+from gossamer.parsing.selectors import Selector
 from gossamer.request import Request
 from gossamer.site import Site
 
@@ -66,11 +69,15 @@ def load(path: Path | str) -> list[LoadedSite]:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """The site of a URL: by host and path, else the one called `default`, else None."""
+    """The site of a URL: by host (the closest, where several match) and path, else the one called `default`, else None."""
+    host = urls.host(url)
+    best, closest = None, 0
     for site in sites:
-        if not site.default and site.site.takes(url):
-            return site
-    return next((site for site in sites if site.default), None)
+        if site.default:
+            best = best or site
+        elif (close := site.site.claims(host)) > closest and site.site.takes_path(url):
+            best, closest = site, close
+    return best
 
 
 def _file(path: Path) -> list[LoadedSite]:
@@ -82,6 +89,9 @@ def _file(path: Path) -> list[LoadedSite]:
     module = _import(path, version)
     named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]
     sites = {id(value): value for _, value in named}
+    for site in sites.values():
+        _selectors(path, site)
+        site.freeze({})
     default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type[Item]]] = {}
     for value in vars(module).values():
@@ -101,7 +111,7 @@ def _import(path: Path, version: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
-    sys.path.insert(0, folder)
+    sys.path.append(folder)  # last: a site called after a package hides it from nobody
     try:
         spec.loader.exec_module(module)
     except GossamerError as error:
@@ -134,8 +144,16 @@ def _line(path: Path, error: BaseException) -> int:
 
 
 def _overlap(sites: Sequence[LoadedSite]) -> None:
-    for at, one in enumerate(sites):
-        for other in sites[at + 1 :]:
+    """No two sites may want the same pages, no two be the one for all others."""
+    defaults = [site for site in sites if site.default]
+    if len(defaults) > 1:
+        one, other = defaults[:2]
+        raise ConfigError(
+            f"{other.path}: {one.path} has a site called default, too: one serves the hosts without a file"
+        )
+    rest = [site for site in sites if not site.default]
+    for at, one in enumerate(rest):
+        for other in rest[at + 1 :]:
             shared = [host for host in one.site.hosts if host in other.site.hosts]
             if shared and not (one.site.paths and other.site.paths):
                 raise ConfigError(
@@ -143,13 +161,21 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
                 )
 
 
+def _selectors(path: Path, site: Site) -> None:
+    """What a page must have can be looked for."""
+    empty = html.parse(b"", None, "http://localhost/").tree
+    for query in site.must_have:
+        try:
+            Selector(empty).css(query)
+        except ValueError as error:
+            raise ConfigError(f"{path}: site {site.name}: must_have: {error}") from None
+
+
 def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
     known = {name for site in sites for name in site.site.defaults}
     for name in args:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else f"; there are: {', '.join(sorted(known)) or 'none'}"
+            hint = units.nearest(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"-a {name}: no site takes it{hint}")
     for site in sites:  # a module is imported once a process: an earlier run's arguments are not this one's
-        defaults = site.site.defaults
-        site.site.args = defaults | {name: value for name, value in args.items() if name in defaults}
+        site.site.freeze(args)

@@ -15,7 +15,7 @@ from gossamer.parsing.view import View
 from gossamer.sites.check import folder, items_of, text
 from gossamer.sites.loading import load
 
-TEMPLATE = '''"""{host}, as `gossamer new` found it: try it with `gossamer check {name}.py`, run it with `gossamer crawl {name}.py`."""
+TEMPLATE = '''"""Site {name}, as `gossamer new` found it: try it with `gossamer check {name}.py`, run it with `gossamer crawl {name}.py`."""
 
 from gossamer import Item, Site
 
@@ -71,6 +71,6 @@ def skeleton(name: str, url: str, page: Page) -> str:
     found = found or {"title": ("str | None", "title::text")}
     fields = "".join(f"    {field}: {kind}\n" for field, (kind, _) in found.items())
     values = ", ".join(f'{field}=page.css("{query}").get()' for field, (_, query) in found.items())
-    host = urls.host(page.url)
-    own, seed = json.dumps(host), json.dumps(url)  # a URL may have quotes in it, and comes from who knows where
-    return TEMPLATE.format(name=name, host=host, own=own, seed=seed, fields=fields, values=values)
+    own, seed = (json.dumps(one) for one in (urls.host(page.url), urls.parse(url) or url))
+    # Nothing of the page or its URL stands in the file but as a text in quotes: whoever made it may have written code there.
+    return TEMPLATE.format(name=name, own=own, seed=seed, fields=fields, values=values)
