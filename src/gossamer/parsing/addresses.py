@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.url import Resolver, parse
+from gossamer.url import Resolver
 
 
 class Base(Resolver):
@@ -13,4 +13,4 @@ class Base(Resolver):
     def __init__(self, url: str) -> None:
         """`url` may be no URL at all: then only absolute links resolve."""
         super().__init__(url)
-        self.url = parse(url) or ""
+        self.url: str = self._base.href if self._base is not None else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 
 from gossamer.parsing.labels import codec, named
 
@@ -47,7 +48,7 @@ def encoding(body: bytes, content_type: str | None = None) -> str:
     if kind.endswith(("/json", "+json", "javascript")):
         return "utf-8"
     if not kind or "html" in kind:
-        declared = _meta(body[:PRESCAN], late=False) or _xml(body)
+        declared = _prescan(body[:PRESCAN]) or _xml(body)
         if declared is None and len(body) > PRESCAN:
             declared = _meta(body[:LATE], late=True)
         if declared:
@@ -114,6 +115,20 @@ def _guess(body: bytes) -> str:
 def _single(reader: str) -> list[str]:
     table = [bytes((byte,)).decode(reader, "replace") for byte in range(256)]
     return [chr(i) if char == "\ufffd" and 0x80 <= i < 0xA0 else char for i, char in enumerate(table)]
+
+
+def _prescan(head: bytes) -> str | None:
+    """What the first bytes declare. The pages of a site begin alike: most often what stands up to there was met before."""
+    head = head.lower()
+    if (at := head.find(b"charset")) < 0:
+        return None
+    end = head.find(b">", at) + 1
+    return (_begun(head[:end]) if end else None) or _meta(head, late=False)
+
+
+@lru_cache(maxsize=256)
+def _begun(head: bytes) -> str | None:
+    return _meta(head, late=False)
 
 
 def _meta(head: bytes, late: bool) -> str | None:

@@ -80,24 +80,15 @@ class Document:
         root = self.tree.root
         attributes = root.attrs if root is not None else {}
         given = [str(attributes.get("lang") or ""), str(attributes.get("xml:lang") or "")]
-        for value in (*given, *self._metas("http-equiv", "content-language")):
-            tag = value.partition(",")[0].strip().replace("_", "-")
-            if _LANGUAGE.fullmatch(tag):
-                return tag
-        return None
+        return _tag(given) or _tag(self._metas("http-equiv", "content-language"))
 
     @once
     def canonical(self) -> str | None:
         """The URL of the first link rel=canonical in the head, absolute; None where there is none that is a URL."""
-        for element, relations in self.relations:
-            if "canonical" in relations and element.closest("head") is not None:
+        for element in self.tree.select('link[rel~="canonical" i][href]'):
+            if element.closest("head") is not None:
                 return self.base.resolve(attribute_of(element, "href"))
         return None
-
-    @once
-    def relations(self) -> list[tuple[turbohtml.Element, list[str]]]:
-        """The link elements that lead somewhere, each with the words of its rel in lower case."""
-        return [(element, attribute_of(element, "rel").lower().split()) for element in self.tree.select("link[href]")]
 
     @once
     def robots(self) -> frozenset[str]:
@@ -114,8 +105,8 @@ class Document:
 
     @once
     def text_hash(self) -> str:
-        """XXH3-128, 32 hex digits, of all text but scripts and styles: the same where pages say the same."""
-        return xxhash.xxh3_128_hexdigest(_said(self.tree).encode("utf-8", "replace"))
+        """XXH3-128, 32 hex digits, of all text but scripts and styles, blanks apart: the same where pages say the same."""
+        return xxhash.xxh3_128_hexdigest(_said(self.tree).encode("utf-8", "replace").translate(None, b" \t\n\r\f\v"))
 
     @once
     def refresh(self) -> str | None:
@@ -125,22 +116,9 @@ class Document:
         found = self.tree.meta_refresh("")
         return found[1] if found is not None else None
 
-    @once
-    def metas(self) -> list[tuple[str, str, str]]:
-        """(name, http-equiv, content) of the meta elements, the first two in lower case."""
-        found = [(element, element.attrs) for element in self.tree.select("meta[content]")]
-        return [
-            (
-                str(a.get("name") or "").strip().lower(),
-                str(a.get("http-equiv") or "").strip().lower(),
-                attribute_of(e, "content"),
-            )
-            for e, a in found
-        ]
-
     def _metas(self, attribute: str, value: str) -> list[str]:
-        at = 0 if attribute == "name" else 1
-        return [meta[2] for meta in self.metas if meta[at] == value]
+        """The contents of the meta elements of that name, or http-equiv, in any case."""
+        return [attribute_of(meta, "content") for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')]
 
 
 def parse(body: bytes, content_type: str | None, url: str, robots_header: str | None = None) -> Document:
@@ -171,6 +149,15 @@ def attribute_of(element: turbohtml.Element, name: str) -> str:
     """The value of an attribute, empty where there is none; the words of `rel` and `class` with a blank between."""
     value = element.attrs.get(name)
     return value if isinstance(value, str) else " ".join(value or ())
+
+
+def _tag(values: list[str]) -> str | None:
+    """The first value that is a language tag."""
+    for value in values:
+        tag = value.partition(",")[0].strip().replace("_", "-")
+        if _LANGUAGE.fullmatch(tag):
+            return tag
+    return None
 
 
 _OTHER_FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})

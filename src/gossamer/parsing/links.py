@@ -22,7 +22,7 @@ _LONGEST: Final = 1000
 _TEXTS: Final = 2_000_000
 """Characters of text that are looked at on one page: links may lie in one another."""
 _ELEMENTS: Final = (("area", "href"), ("iframe", "src"), ("frame", "src"))
-_RELATIONS: Final = frozenset({"next", "prev", "alternate"})
+_RELATIONS: Final = tuple(f'link[rel~="{relation}" i][href]' for relation in ("next", "prev", "alternate"))
 _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 _BLANKS: Final = " \t\r\n\f"
 _SCHEMES: Final = ("javascript:", "mailto:", "data:", "tel:", "blob:", "about:")
@@ -129,12 +129,21 @@ def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | 
     for kind, attribute in _ELEMENTS:
         for element in _live(tree, kind, attribute):
             yield kind, attribute_of(element, attribute), element
-    for element, relations in document.relations:
+    for element in _related(tree):
         media = attribute_of(element, "type").partition(";")[0].strip().lower()
-        if media in _PAGES and not _RELATIONS.isdisjoint(relations):
+        if media in _PAGES:
             yield "link", attribute_of(element, "href"), element
     if document.refresh is not None:
         yield "refresh", document.refresh, None
+
+
+def _related(tree: turbohtml.Document) -> list[turbohtml.Element]:
+    """The link elements that lead to other pages: a page has many that do not."""
+    found = [element for query in _RELATIONS for element in tree.select(query)]
+    if len(found) < 2:
+        return found
+    wanted = set(found)
+    return [element for element in tree.select("link[href]") if element in wanted]
 
 
 def _live(tree: turbohtml.Document, tag: str, attribute: str) -> list[turbohtml.Element]:

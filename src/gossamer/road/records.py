@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from gossamer.masking import mask
 from gossamer.page import Failure, Page
@@ -13,10 +14,16 @@ from gossamer.visit import Attempt, Claim, PageRecord, Row
 def moment(seconds: float) -> str:
     """RFC 3339 in UTC, milliseconds.
 
-    >>> moment(0)
-    '1970-01-01T00:00:00.000Z'
+    >>> moment(0), moment(1.9999)
+    ('1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.999Z')
     """
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    whole, thousandths = divmod(int(seconds * 1000), 1000)
+    return f"{_second(whole)}.{thousandths:03d}Z"
+
+
+@lru_cache(maxsize=100)
+def _second(whole: int) -> str:
+    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
