@@ -26,10 +26,9 @@ def quoted(page: Path) -> set[str]:
 
 def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     """("dead list", command) of every command that a person can type."""
-    for name, command in group.commands.items():
-        if command.hidden:
-            continue
-        if hasattr(command, "commands"):
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
             yield from commands(command, f"{before}{name} ")
         else:
             yield f"{before}{name}", command
@@ -37,18 +36,9 @@ def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 def command_tree() -> Any:
     """The command line's tree, or None while its room is not built."""
-    if not (SRC / "cli" / "__init__.py").exists():
+    if not (SRC / "cli" / "tree.py").exists():
         return None
-    from typer import Typer
-    from typer.main import get_command
-
-    for module in [SRC / "cli" / "__init__.py", *sorted((SRC / "cli").glob("*.py"))]:
-        name = "gossamer.cli" if module.stem == "__init__" else f"gossamer.cli.{module.stem}"
-        app = getattr(importlib.import_module(name), "app", None)
-        app = app() if callable(app) and not isinstance(app, Typer) else app
-        if isinstance(app, Typer):
-            return get_command(app)
-    raise AssertionError("no module of gossamer.cli has `app`, the Typer that holds the commands")
+    return importlib.import_module("gossamer.cli.tree").app
 
 
 def test_every_command_and_option_is_documented() -> None:

@@ -104,7 +104,7 @@ def acts(source: Source) -> list[str]:
         node for node in source.tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     doing = (ast.Expr, ast.While, ast.With, ast.AsyncFor, ast.Delete, ast.Raise, ast.Assert)
-    # a command tree is put together by calls (`app.add_typer(...)`): in the command line's room they are definitions
+    # a command tree is put together by calls (`vars(crawl)[...] = ...`): in the command line's room they are definitions
     return [
         f"{source.path}:{node.lineno}"
         for node in body

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
+from gossamer.cli.words import Option
 
-Folder = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    group = typer.Typer(no_args_is_help=True, help="The settings: show, schema.", rich_markup_mode=None)
-    group.command("show")(show)
-    group.command("schema")(schema)
-    app.add_typer(group, name="config")
-    app.command("version")(version)
+Folder = Annotated[str, Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
 
 
 def show(

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gossamer.cli.options import read_settings
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,10 +75,10 @@ def signature() -> inspect.Signature:
     for name, text in HELP.items():
         kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
         known[name] = (kind, flag(name), None if kind is bool else METAVARS.get(name, "N"), text)
-    targets = typer.Argument(metavar="TARGET...", help="URLs, site files, lists, sitemap:URL, feed:URL, - for stdin.")
+    targets = Argument(metavar="TARGET...", help="URLs, site files, lists, sitemap:URL, feed:URL, - for stdin.")
     annotated: dict[str, tuple[Any, Any]] = {"targets": (Annotated[list[str] | None, targets], None)}
     for name, (kind, flags, metavar, text) in known.items():
-        option = typer.Option(*flags.split(), metavar=metavar, help=text)
+        option = Option(*flags.split(), metavar=metavar, help=text)
         annotated[name] = (Annotated[kind if kind is bool else kind | None, option], False if kind is bool else None)
     return inspect.Signature(
         [
@@ -92,12 +91,6 @@ def signature() -> inspect.Signature:
 def flag(setting: str) -> str:
     """The option of a setting."""
     return "--" + setting.replace("_", "-")
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verb into the tree."""
-    vars(crawl)["__signature__"] = signature()
-    app.command("crawl")(crawl)
 
 
 def crawl(**words: Any) -> int:
@@ -249,3 +242,6 @@ def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) ->
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
     return 0
+
+
+vars(crawl)["__signature__"] = signature()

@@ -6,9 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gossamer.cli.options import Data, Json, MaybeCrawl, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 from gossamer.verdict import ERRORS
 
@@ -16,26 +15,12 @@ if TYPE_CHECKING:
     from gossamer.frontier.census import Letter
     from gossamer.settings import Settings
 
-OfHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
-Reason = Annotated[
-    str | None, typer.Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")
-]
-Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count them.")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).")]
-Url = Annotated[str, typer.Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    group = typer.Typer(
-        no_args_is_help=True, help="URLs that were given up: list, show, requeue, drop.", rich_markup_mode=None
-    )
-    group.command("list")(listed)
-    group.command("show")(show)
-    group.command("requeue")(requeue)
-    group.command("drop")(drop)
-    app.add_typer(group, name="dead")
+OfHost = Annotated[str | None, Option("--host", metavar="HOST", help="Only of this host.")]
+Reason = Annotated[str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")]
+Since = Annotated[str | None, Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
+Limit = Annotated[int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).")]
+Url = Annotated[str, Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
 
 
 def listed(

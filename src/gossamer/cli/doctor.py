@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import typer
-
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
 from gossamer.errors import GossamerError, StoreError
 
@@ -33,11 +31,6 @@ class Finding(NamedTuple):
     advice: str = ""
     code: int = 4
     """Exit code when it is bad."""
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verb into the tree."""
-    app.command("doctor")(doctor)
 
 
 def doctor(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:

@@ -6,9 +6,8 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
     from gossamer.frontier.store import Store
     from gossamer.settings import Settings
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="As a page links to it.")]
-Depth = Annotated[int | None, typer.Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
-From = Annotated[str | None, typer.Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
+Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
+Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
+From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
 LINES = 5
 WAIT = 5.0
@@ -33,11 +32,6 @@ class Gate(NamedTuple):
     gate: str
     verdict: str
     rule: str
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verb into the tree."""
-    app.command("explain")(explain)
 
 
 def explain(

@@ -5,32 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.census import HostView
     from gossamer.settings import Settings
 
-For = Annotated[
-    str | None, typer.Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
-]
-Delay = Annotated[
-    str, typer.Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")
-]
-AtOnce = Annotated[
-    int | None, typer.Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    group = typer.Typer(no_args_is_help=True, help="One host: show, pause, resume, rate.", rich_markup_mode=None)
-    for verb in (show, pause, resume, rate):
-        group.command(verb.__name__)(verb)
-    app.add_typer(group, name="host")
+For = Annotated[str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")]
+Delay = Annotated[str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")]
+AtOnce = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")]
 
 
 def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:

@@ -5,35 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gossamer.cli.options import Json, Setting, read_settings
+from gossamer.cli.words import Argument, Option
 
 if TYPE_CHECKING:
     from gossamer.trial import Trial
 
-Url = Annotated[str, typer.Argument(metavar="URL")]
+Url = Annotated[str, Argument(metavar="URL")]
 Site = Annotated[
-    list[str] | None, typer.Option("--site", metavar="FILE", help="A site file that reads the page; repeatable.")
+    list[str] | None, Option("--site", metavar="FILE", help="A site file that reads the page; repeatable.")
 ]
-Header = Annotated[list[str] | None, typer.Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
-Argument = Annotated[
-    list[str] | None, typer.Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")
-]
+Header = Annotated[list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
+SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
 LINKS = 20
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    app.command("try")(try_)
-    app.command("shell")(shell)
 
 
 def try_(
     url: Url,
     site: Site = None,
     header: Header = None,
-    argument: Argument = None,
+    argument: SiteArgument = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
@@ -49,7 +40,7 @@ def try_(
 
 
 def shell(
-    url: Url, site: Site = None, header: Header = None, argument: Argument = None, setting: Setting = None
+    url: Url, site: Site = None, header: Header = None, argument: SiteArgument = None, setting: Setting = None
 ) -> int:
     """The same, then a Python prompt with `page`."""
     import importlib

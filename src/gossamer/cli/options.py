@@ -7,25 +7,22 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store
     from gossamer.settings import Given, Settings
 
-Data = Annotated[str | None, typer.Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
-StoreUrl = Annotated[str | None, typer.Option("--store", metavar="URL", help="A shared store instead of the folder's.")]
-Setting = Annotated[list[str] | None, typer.Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
-Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
-MaybeCrawl = Annotated[str | None, typer.Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")]
-OfCrawl = Annotated[
-    str | None, typer.Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")
-]
-Host = Annotated[str, typer.Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
+Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
+StoreUrl = Annotated[str | None, Option("--store", metavar="URL", help="A shared store instead of the folder's.")]
+Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
+Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
+Quiet = Annotated[bool, Option("--quiet", help="No progress, no remarks.")]
+Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
+MaybeCrawl = Annotated[str | None, Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")]
+OfCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")]
+Host = Annotated[str, Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
 
 
 def read_settings(

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from gossamer.cli.options import Json, Setting
+from gossamer.cli.words import Argument
 from gossamer.errors import UsageError
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
-Url = Annotated[str, typer.Argument(metavar="URL", help="A page to begin with.")]
-Which = Annotated[str, typer.Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")]
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    app.command("new")(new)
-    app.command("check")(check)
+Name = Annotated[str, Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
+Url = Annotated[str, Argument(metavar="URL", help="A page to begin with.")]
+Which = Annotated[str, Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")]
 
 
 def new(name: Name, url: Url, setting: Setting = None) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
 
 if TYPE_CHECKING:
@@ -15,11 +13,6 @@ if TYPE_CHECKING:
     from gossamer.summary import Summary
 
 HEADS = ("crawl", "state", "found", "pages", "redirected", "failed", "dead", "pending", "skipped", "hosts", "pages/s")
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verb into the tree."""
-    app.command("status")(status)
 
 
 def status(

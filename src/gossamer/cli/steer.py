@@ -6,9 +6,8 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 
 WAIT = 15.0
 """Seconds that stop and cancel wait for the crawl's process to end it."""
-
-
-def register(app: typer.Typer) -> None:
-    """Put the verbs into the tree."""
-    for verb in (pause, resume, stop, cancel, priority):
-        app.command(verb.__name__)(verb)
 
 
 def pause(
@@ -52,10 +45,10 @@ def cancel(
 
 
 def priority(
-    crawl: Crawl, n: Annotated[int, typer.Argument(metavar="N", help="The new priority; higher is fetched first.")],
-    host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only this host's URLs.")] = None,
-    match: Annotated[str | None, typer.Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="The new priority; higher is fetched first.")],
+    host: Annotated[str | None, Option("--host", metavar="HOST", help="Only this host's URLs.")] = None,
+    match: Annotated[str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
     data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Change the priority of URLs that wait, while the crawl runs or not."""

@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
-from gossamer.cli import config, crawl, dead, doctor, explain, hosts, look, sites, status, steer
 from gossamer.errors import GossamerError
 from gossamer.units import nearest
 
-app = typer.Typer(
-    name="gossamer",
-    help="A web crawler that is polite, fast and never loses a URL.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for room in (crawl, status, steer, dead, hosts, explain, look, sites, doctor, config):
-    room.register(app)
+ABOUT = "A web crawler that is polite, fast and never loses a URL."
+TREE: dict[str, str | tuple[str, dict[str, str]]] = {
+    "crawl": "crawl:crawl",
+    "status": "status:status",
+    "pause": "steer:pause",
+    "resume": "steer:resume",
+    "stop": "steer:stop",
+    "cancel": "steer:cancel",
+    "priority": "steer:priority",
+    "dead": (
+        "URLs that were given up: list, show, requeue, drop.",
+        {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
+    ),
+    "host": (
+        "One host: show, pause, resume, rate.",
+        {"show": "hosts:show", "pause": "hosts:pause", "resume": "hosts:resume", "rate": "hosts:rate"},
+    ),
+    "explain": "explain:explain",
+    "try": "look:try_",
+    "shell": "look:shell",
+    "new": "sites:new",
+    "check": "sites:check",
+    "doctor": "doctor:doctor",
+    "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
+    "version": "config:version",
+}
+"""Every verb, and the function that does it (`room:name` in this package): only the one that is called is imported."""
+
+
+class Group(click.Group):
+    """Verbs by name, made when they are asked for."""
+
+    def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
+        super().__init__(name, help=about, no_args_is_help=True)
+        self.tree = tree
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the tree."""
+        return list(self.tree)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of that name."""
+        found = self.tree.get(cmd_name)
+        if found is None:
+            return None
+        if isinstance(found, tuple):
+            return Group(cmd_name, *found)
+        from gossamer.cli.words import command
+
+        room, _, name = found.partition(":")
+        return command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
+
+
+app = Group("gossamer", ABOUT, TREE)
 
 STOPPED, FORCED = 11, 13
 
@@ -32,22 +77,24 @@ STOPPED, FORCED = 11, 13
 def run(words: list[str]) -> int:
     """Run one command; its exit code."""
     try:
-        done = app(args=below_zero(words), prog_name="gossamer", standalone_mode=False)
+        with app.make_context("gossamer", below_zero(words)) as context:
+            done = app.invoke(context)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0
     except GossamerError as error:
         return say(str(error), error.exit_code)
     except BrokenPipeError:
         return unheard()
-    except SystemExit as ended:  # typer's own way with a broken pipe
-        return unheard() if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or 0)
-    except (KeyboardInterrupt, typer.Abort):
-        return STOPPED
-    except typer.Exit as ended:
+    except click.exceptions.Exit as ended:
         return ended.exit_code
+    except (KeyboardInterrupt, EOFError, click.Abort):
+        return STOPPED
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
+    except click.ClickException as error:
+        return say(usage(error), 2)
     except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
-        if hasattr(error, "format_message"):
-            return say(usage(error), 2) if str(error) or error.args else 2
         return bug(error)
 
 
@@ -87,7 +134,7 @@ def usage(error: Any) -> str:
         known = [name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")]
         return f"{path} has no option {word}{nearest(word, known)}; see {path} --help"
     if "No such command" in message:
-        return f"no command {word!r}{nearest(word, getattr(command, 'commands', {}))}; see {path} --help"
+        return f"no command {word!r}{nearest(word, getattr(command, 'tree', {}))}; see {path} --help"
     if missing := re.match(r"Missing argument '?(\S+?)(?:\.\.\.)?'?$", message):
         return f"no {missing[1].strip('[]')} given; see {path} --help"
     return f"{message}; see {path} --help"

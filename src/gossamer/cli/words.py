@@ -1,0 +1,58 @@
+"""The words of a verb: click's parameters, read from the signature of the function that does it.
+
+    Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
+    def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
+
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None when it is not given).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+import click
+
+
+class Option:
+    """A word that begins with a dash."""
+
+    def __init__(self, *flags: str, metavar: str | None = None, help: str = "") -> None:  # noqa: A002 - click's name
+        self.flags, self.metavar, self.help = flags, metavar, help
+
+
+class Argument:
+    """A word in its place."""
+
+    def __init__(self, *, metavar: str, help: str = "") -> None:  # noqa: A002
+        self.metavar, self.help = metavar, help
+
+
+def command(name: str, call: Callable[..., int]) -> click.Command:
+    """The verb `name`: what `call` takes, with its docstring as help."""
+    parameters = inspect.signature(call, eval_str=True).parameters.values()
+    made = [_parameter(parameter) for parameter in parameters]
+    repeated = [one.name or "" for one in made if one.multiple or one.nargs == -1]
+
+    def run(**words: Any) -> int:
+        return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
+
+    return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))
+
+
+def _parameter(parameter: inspect.Parameter) -> click.Parameter:
+    kind, word = get_args(parameter.annotation)
+    kind = next((one for one in get_args(kind) if one is not type(None)), kind) if isinstance(kind, UnionType) else kind
+    several = get_origin(kind) is list
+    settings: dict[str, Any] = {"metavar": word.metavar, "type": int if kind is int else str}
+    if parameter.default is not parameter.empty and not several:
+        settings["default"] = parameter.default
+    if isinstance(word, Argument):
+        needed = parameter.default is parameter.empty
+        return click.Argument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
+    names = [*word.flags, parameter.name]
+    if kind is bool:
+        return click.Option(names, is_flag=True, help=word.help)
+    return click.Option(names, multiple=several, help=word.help, **settings)
