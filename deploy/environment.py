@@ -138,6 +138,8 @@ def install(extra: str, lock: int) -> None:
     UNFINISHED.unlink()  # only a kill leaves it; a pip that failed has cleaned up
     if done.returncode:
         raise failed(LOG.read_text(errors="replace"))
+    # pip compiles what it copies, not an editable checkout; where Python may write no bytecode each start would compile it
+    subprocess.run([PYTHON, "-m", "compileall", "-q", ROOT / "src"], stdout=subprocess.DEVNULL, check=False)
 
 
 def failed(log: str) -> Trouble:

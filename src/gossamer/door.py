@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -112,7 +112,7 @@ async def everybody_died(setup: Setup, store: Store) -> None:
 
 
 class Run:
-    """One run of a crawl's workers, here or in children, watched; the embedded store is started again when it dies."""
+    """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Run:
         try:
             while True:
                 try:
-                    return await (self._here() if self.processes == 1 else self._children())
+                    return await self._together()
                 except StoreError:
                     if self.embedded is None:
                         raise
@@ -153,27 +153,25 @@ class Run:
                 with contextlib.suppress(StoreError):
                     self.watch(await self._live())
 
-    async def _here(self) -> str:
+    async def _together(self) -> str:
+        """This process is one of the workers, the others are its children; their outcome."""
         bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
         bench.reader.tap = self.taps.page
+        work: list[Coroutine[Any, Any, str]] = [bench.run()]
+        if self.processes > 1:
+            from gossamer.children import Children
+
+            work.append(Children(self.setup, self.processes - 1, self.stop).work())
+        tasks = [asyncio.create_task(one) for one in work]
         try:
-            outcome = await bench.run()
+            outcomes = await asyncio.gather(*tasks)
             await bench.outputs.finish()  # also when it is to go on later: the rows so far are to be read
-            return outcome
         finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await bench.close()
-
-    async def _children(self) -> str:
-        from gossamer.children import Children
-
-        outcome = await Children(self.setup, self.processes, self.stop).work()
-        bench = Bench(self.setup, self.store, "door", self.stop)
-        try:
-            await bench.outputs.open()
-            await bench.outputs.finish()
-        finally:
-            await bench.close()
-        return outcome
+        return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _store_again(self) -> None:
         assert self.embedded is not None

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 def main() -> None:
     """The command `gossamer`."""
+    import gc
     import sys
+
+    gc.disable()  # what imports make is no garbage; a crawl enables it again (`process.settle_in`)
 
     if sys.argv[1:] in (["version"], ["--version"]):  # asked by scripts: quick, without the tree
         from gossamer import __version__
