@@ -15,6 +15,8 @@ from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
 
+NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "proxy", "rung")
+"""What a request may have beside its URL."""
 CARRY = 4096
 """Most bytes of what a request carries, as JSON."""
 _ADDRESS = ("http://", "https://", "/", "./", "../", "?")
@@ -91,9 +93,9 @@ class View:
         """What a CSS selector finds; `::text` gives texts, `::attr(name)` attribute values."""
         return Selector(self.document.tree).css(query)
 
-    def xpath(self, query: str) -> Selection:
-        """What an XPath 1.0 expression gives."""
-        return Selector(self.document.tree).xpath(query)
+    def xpath(self, query: str, **variables: Any) -> Selection:
+        """What an XPath 1.0 expression gives; `$name` in it is a variable."""
+        return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
         """What a regular expression finds in the text of the body (embedded data in scripts, too)."""
@@ -112,6 +114,8 @@ class View:
             found = _json.loads(self.text if text is None else text)
         except RecursionError:
             raise ValueError("the JSON is nested too deep") from None
+        except ValueError as error:
+            raise ValueError(f"{'the page' if text is None else 'the text'} is no JSON: {error}") from None
         return found if path is None else pick(found, path)
 
     def price(self, query: str) -> Decimal | None:
@@ -155,10 +159,13 @@ class View:
 
 
 def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
+    if unknown := needs.keys() - NEEDS:
+        raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
     if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
         raise ValueError(f"carry is larger than {CARRY} bytes")
-    if (needs.get("use") or "").startswith("@"):
-        raise ValueError(f"use={needs['use']!r}: name a page function")
+    use = needs.get("use")
+    if use is not None and (not isinstance(use, str) or use.startswith("@")):
+        raise ValueError(f"use={use!r}: name a page function")
     needs.setdefault("priority", view.request_.priority)
     return Request(resolved, depth=view.depth + 1, referrer=view.url, **needs)
 

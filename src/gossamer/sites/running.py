@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.item import Item
-from gossamer.parsing.view import View
+from gossamer.parsing.view import NEEDS, View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
 
-NEEDS = ("priority", "method", "headers", "body", "use", "carry", "id", "country", "proxy", "rung")
 MOST = 100_000
 """Things that one page may yield."""
 
@@ -78,6 +77,8 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
             parsed.requests.append(_own(one, view))
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
+        elif isinstance(one, Iterator | list | tuple):
+            raise TypeError(f"it yields a {type(one).__name__}: write `yield from` where it gives several things")
         else:
             raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
 
