@@ -148,10 +148,14 @@ def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> li
     wrong = [line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line]
     want = {urls.canonical(page) for page in web.plan.must_fetch(sitemaps=False)}
     written = {"jsonl": keys(rows(jsonl))} | ({"csv": keys(read_csv(table))} if table else {})
-    written |= {file.suffix: keys(kept(file)) for file in jsonl.parent.glob("out.*") if file.suffix in (".sqlite", ".parquet")}
+    written |= {
+        file.suffix: keys(kept(file)) for file in jsonl.parent.glob("out.*") if file.suffix in (".sqlite", ".parquet")
+    }
     for name, found in written.items():
         wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
-        wrong += [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+        wrong += (
+            [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+        )
     pages, robots = refetched(web)
     if pages > sum(told.open):
         wrong.append(f"{pages} pages were fetched again, {sum(told.open)} claims were out at the kills")

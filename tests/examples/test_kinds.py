@@ -53,8 +53,8 @@ PRICES = [
     (f"<del>{amount('20.00')}</del> <ins>{amount('15.00')}</ins>", "15.00"),
     (f"<del>{amount('20.00')}</del> <ins>{amount('0.00')}</ins>", "0.00"),
     (
-        f"<del>{amount('20.00')}</del> <span class={READ}>Original price was: &pound;20.00.</span>"
-        f"<ins>{amount('15.00')}</ins><span class={READ}>Current price is: &pound;15.00.</span>",
+        (f"<del>{amount('20.00')}</del> <span class={READ}>Original price was: &pound;20.00.</span>"
+        f"<ins>{amount('15.00')}</ins><span class={READ}>Current price is: &pound;15.00.</span>"),
         "15.00",
     ),
     (f"{amount('10.00')} &ndash; {amount('20.00')}", "10.00"),

@@ -71,7 +71,9 @@ def test_the_dollar_that_is_meant(text: str, iso: str) -> None:
     assert found.iso == iso
 
 
-@pytest.mark.parametrize("text", ["20 %", "-50%", "free shipping", "Free delivery", "N/A", "Auf Anfrage", "16.00 ft", "500 ml"])
+@pytest.mark.parametrize(
+    "text", ["20 %", "-50%", "free shipping", "Free delivery", "N/A", "Auf Anfrage", "16.00 ft", "500 ml"]
+)
 def test_what_looks_like_a_price_and_is_none(text: str) -> None:
     assert price(text) is None
 

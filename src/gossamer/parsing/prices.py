@@ -71,7 +71,9 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:LONGEST])
     iso = _iso(text, places, named)
-    amount = _amount(text, numbers, [at for at in places if text[slice(*at)] == named], decimal, _THREE.get(iso or "", ""))
+    amount = _amount(
+        text, numbers, [at for at in places if text[slice(*at)] == named], decimal, _THREE.get(iso or "", "")
+    )
     if amount is None and named is None:
         return None
     return Price(amount, named, iso)
