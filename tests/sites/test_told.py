@@ -78,6 +78,20 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
     assert gossamer(tmp_path, "try", f"{web}/1", "--site", "shop.py")[::2] == (0, [])
 
 
+def test_a_site_keeps_its_items_itself(tmp_path: Path, web: str) -> None:
+    text = SITE.format(name="{name}", web=web).replace(".get()", ".get('')").replace('/"])', '/"], sinks="own.jsonl")')
+    for name, path in (("a", "^/$"), ("b", "^/[12]")):
+        (tmp_path / f"{name}.py").write_text(text.replace("{name}", name).replace("sinks=", f"paths='{path}', sinks="))
+    code, out, err = gossamer(tmp_path, "crawl", ".", "--delay", "0", "--name", "c")
+    assert (code, out) == (0, "")
+    assert json.loads(err[-1])["outputs"] == ["own.jsonl"]
+    rows = [json.loads(line) for line in (tmp_path / "own.jsonl").read_text().splitlines()]
+    assert sorted(row["_site"] for row in rows) == ["a", "b", "b"]
+    assert gossamer(tmp_path, "try", f"{web}/", "--site", "a.py")[0] == 0  # it keeps nothing
+    gossamer(tmp_path, "crawl", "a.py", "--delay", "0", "-o", "more.jsonl")
+    assert [len((tmp_path / f"{name}.jsonl").read_text().splitlines()) for name in ("own", "more")] == [4, 1]
+
+
 @pytest.mark.parametrize("name", ["h", "o", "c", "x"])
 def test_a_site_of_one_letter_is_no_key_of_the_store(tmp_path: Path, web: str, name: str) -> None:
     (tmp_path / "site.py").write_text(SITE.format(name=name, web=web).replace(".get()", ".get('')"))

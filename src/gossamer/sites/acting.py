@@ -23,7 +23,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
     """What a host's sites want: the closest first, where several share it by paths the first that says something of a thing;
     else `default`. robots.txt is obeyed unless all of them say otherwise: one site's choice is none for another's pages.
     """
-    near = [one.site for one in sites if not one.default and one.site.takes_host(host)]
+    near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
 
     def first(values: Iterable[Any], otherwise: Any) -> Any:
