@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -238,3 +239,17 @@ def test_a_lock_that_stays_is_said(tmp_path: Path) -> None:
             sink.upsert([page(1)])
         other.execute("ROLLBACK")
         sink.upsert([page(1)])
+
+
+def test_what_a_killed_process_left_is_folded_into_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    code = (
+        "import os, sys; from gossamer.sinks.sqlite import Sqlite; from sinks.made import loose\n"
+        "sink = Sqlite(sys.argv[1], {}); sink.prepare(); sink.upsert([loose(1, a=1)]); os._exit(9)"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False, env=env)
+    assert path.with_name("out.sqlite-wal").exists()
+    Sqlite(str(path), {}).close()  # as the door does at the end
+    assert [file.name for file in tmp_path.iterdir()] == ["out.sqlite"]
+    assert ask(path, "SELECT _key, a FROM note") == [("1", 1)]

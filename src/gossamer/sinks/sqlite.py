@@ -78,7 +78,10 @@ class Sqlite:
                     base.executemany(insert, [_careful(names, row) for row in values])
 
     def close(self) -> None:
-        """Let the connection go; the last one folds the WAL into the file."""
+        """Let the connection go; the last one folds the WAL into the file, also that of processes that are gone."""
+        if self._base is None and os.path.exists(f"{self.path}-wal"):
+            with self._mapped():
+                self._connect().execute("SELECT count(*) FROM sqlite_master")  # the file is opened when it is read
         if self._base is not None:
             self._base.close()
         self._base = None
