@@ -42,7 +42,7 @@ def author(page):
     )
 
 
-@site.page(r"^/(page/\d+/)?$")
+@site.page(r"^/(tag/[^/]+/)?(page/\d+/)?$")
 def listing(page):
     for quote in page.css("div.quote"):
         yield Quote(

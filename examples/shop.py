@@ -6,6 +6,7 @@ The listing pages say all that is wanted, so only they are fetched: 48 requests 
 Most WooCommerce shops have this markup: change `hosts` and `seeds`, and try.
 """
 
+import re
 from decimal import Decimal
 
 from gossamer import Item, Site
@@ -17,17 +18,19 @@ class Product(Item, key="id"):
     id: int
     name: str
     price: Decimal | None
-    """None when the shop names none (sold out, on request)."""
+    """The lowest, where sizes have their own; None when the shop names none (sold out, on request)."""
     url: str
 
 
-@site.page(r"^/shop/(page/\d+/)?$")
+@site.page()
 def listing(page):
-    for product in page.css("ul.products > li.product"):
+    for product in page.css("ul.products:not(.related *, .upsells *) > li.product"):
+        number = product.css("[data-product_id]::attr(data-product_id)").get() or product.attrib["class"]
+        price = ".price ins" if product.css(".price ins") else ".price"  # <del> is what it cost before
         yield Product(
-            id=int(product.css("[data-product_id]::attr(data-product_id)").get()),
-            name=product.css(".woocommerce-loop-product__title::text").get("").strip(),
-            price=product.price(".price ins") or product.price(".price"),  # <del> is what it cost before
+            id=int(re.search(r"(?:^|post-)(\d+)", number)[1]),
+            name=" ".join("".join(product.css(".woocommerce-loop-product__title ::text").getall()).split()),
+            price=product.price(price),
             url=page.urljoin(product.css("a::attr(href)").get()),
         )
     yield from page.follow("a.next.page-numbers")

@@ -38,17 +38,18 @@ from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
-from gossamer.sinks.opening import open_all
+from gossamer.sinks.opening import Own, open_all
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.visit import Claim
 
 
 class Output(msgspec.Struct, frozen=True):
-    """One `-o` or `-O`."""
+    """One `-o` or `-O`, or (`sites`) what sites named for their own items."""
 
     spec: str
     overwrite: bool = False
+    sites: tuple[str, ...] = ()
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -275,12 +276,16 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
     """The sinks of a job: files and tables."""
     job = setup.job
     pages = {"page": columns.page_columns(text=job.text, links=job.links)}
-    declared = [item for site in sites for items in site.items.values() for item in items]
-    if any(item.__name__.lower() == "page" for item in declared):
+    declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
+    if any(item.__name__.lower() == "page" for _, item in declared):
         raise ConfigError("an item class may not be called Page: that kind is the page records'")
-    kinds = dict(columns.item_columns(declared)) if sites else pages
-    specs = [(output.spec, output.overwrite) for output in job.outputs]
-    return open_all(specs, kinds, job.pages, pages, setup.owner)
+    kinds = dict(columns.item_columns(item for _, item in declared)) if sites else pages
+    specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
+    own = [
+        Own(one.spec, frozenset(one.sites), columns.item_columns(item for name, item in declared if name in one.sites))
+        for one in job.outputs if one.sites
+    ]  # fmt: skip
+    return open_all(specs, kinds, job.pages, pages, setup.owner, own)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

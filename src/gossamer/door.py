@@ -95,7 +95,7 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending:  # requeued dead letters open it again
             return known, summary
-    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs], setup.sites)
+    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in setup.job.outputs], setup.sites)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = max(0.0, job.settings.time_limit - record.spent)

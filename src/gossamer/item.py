@@ -28,7 +28,7 @@ class _ItemMeta(msgspec.StructMeta):
 class Item(msgspec.Struct, metaclass=_ItemMeta):
     """Base of a site's items: `class Book(Item, key="upc")`. Fields are annotations; `Decimal` is written as a number.
 
-    Without a key the item's key is a hash of its fields.
+    Without a key, or where its key is None, the item's key is a hash of its fields.
     """
 
 

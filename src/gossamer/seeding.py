@@ -10,7 +10,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
-from gossamer.assemble import Bench, Job, Setup
+from gossamer.assemble import Bench, Job, Output, Setup
 from gossamer.errors import UsageError
 from gossamer.frontier.crawls import Record, Spec
 from gossamer.frontier.steer import Steer
@@ -29,6 +29,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.read(text) for text in job.targets]
     sites = site_files.load_all(job.targets, job.args)
+    if only is None:
+        job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = job.name or targets.crawl_name(read, [site.name for site in sites])
     rejected: list[targets.Rejected] = []
     given: list[Request] = []
@@ -48,20 +50,23 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
         raise UsageError(_no_seeds(rejected))
     s = job.settings
     spec = Spec(
-        sorted(job.targets),
-        s.scope,
-        sorted(s.include),
-        sorted(s.exclude),
-        s.depth,
-        s.agent,
-        s.seen,
+        sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
         sorted(s.drop_parameters),
-    )
+    )  # fmt: skip
     return Setup(
         job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope) + site_hosts(sites, s.scope), credentials=credentials,
         sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
     ), given  # fmt: skip
+
+
+def own_outputs(sites: list[site_files.LoadedSite]) -> list[Output]:
+    """Where sites keep their own items; several may name the same."""
+    found: dict[str, list[str]] = {}
+    for site in sites:
+        for spec in site.site.sinks:
+            found.setdefault(spec, []).append(site.name)
+    return [Output(spec, sites=tuple(names)) for spec, names in found.items()]
 
 
 def anchors(given: list[Request], scope: str) -> list[str]:

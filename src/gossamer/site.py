@@ -31,10 +31,11 @@ KNOWN = (
     "lane",
     "retries",
     "robots",
+    "sinks",
     "args",
 )
 LANES = ("http",)
-LATER = ("session", "proxies", "sinks", "region")
+LATER = ("session", "proxies", "region")
 """Drawn for later versions; naming one is refused rather than ignored."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -67,6 +68,7 @@ class Site:
     True, patterns of links to follow, a function of the page that gives links, or False; pace: seconds from start to start, or
     Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; retries: the wait before each
     (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
+    sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
     Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
     """
@@ -77,7 +79,8 @@ class Site:
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
         follow: Follow = None, ladder: str | Iterable[str] = ("plain",), pace: Pace | float | str | None = None,
         headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), lane: str = "http",
-        retries: str | Sequence[float | str] | None = None, robots: bool = True, args: Mapping[str, Any] | None = None,
+        retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
+        args: Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
@@ -98,12 +101,13 @@ class Site:
         self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
         self.lane: str = read("lane", lambda value: units.one_of(LANES, value), lane)
         self.pace: Pace | None = read("pace", _pace, pace)
-        self.headers: dict[str, str] = read("headers", _headers, headers)
+        self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
-        self.defaults: dict[str, Any] = read("args", dict, args or {})
-        self.args: Mapping[str, Any] = dict(self.defaults)
+        self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
+        self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
+        self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -113,7 +117,7 @@ class Site:
 
     def freeze(self, args: Mapping[str, str]) -> None:
         """From now on nothing changes but by this: the arguments are those given, else the defaults."""
-        self.__dict__["args"] = MappingProxyType(self.defaults | {k: v for k, v in args.items() if k in self.defaults})
+        self.__dict__["args"] = MappingProxyType({name: args.get(name, own) for name, own in self.defaults.items()})
         self.__dict__["functions"] = tuple(self.functions)
         self.__dict__["_frozen"] = True
 
@@ -155,10 +159,6 @@ class Site:
                 return function
         return bare
 
-    def takes(self, url: str) -> bool:
-        """Whether a URL is this site's, by host and path."""
-        return self.claims(urls.host(url)) > 0 and self.takes_path(url)
-
     def takes_path(self, url: str) -> bool:
         """Whether a URL is this site's by its path and query."""
         if not self.paths:
@@ -166,12 +166,11 @@ class Site:
         path = _path(url)
         return any(own.search(path) for own in self.paths)
 
-    def takes_host(self, host: str) -> bool:
-        """Whether a host is this site's; a host given without a port is taken on any."""
-        return self.claims(host) > 0
-
     def claims(self, host: str) -> int:
-        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter."""
+        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter.
+
+        One that was given without a port is taken on any.
+        """
         if host in self.hosts:
             return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host

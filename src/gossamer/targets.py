@@ -143,7 +143,7 @@ def crawl_name(targets: list[Target], sites: list[str]) -> str:
     >>> crawl_name([Target("url", "https://example.com/")], [])
     'example.com-d6cb9f'
     """
-    if len(sites) == 1 and len(targets) == 1:
+    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # those are keys of the store
         return sites[0]
     texts = sorted(t.text if t.kind in ("url", "stdin") else f"{t.kind}:{t.text}" for t in targets)
     mark = hashlib.blake2b("\n".join(texts).encode(), digest_size=3).hexdigest()

@@ -12,6 +12,7 @@ import msgspec
 from gossamer.assemble import Job
 from gossamer.door import Taps, crawl
 from gossamer.page import Page
+from gossamer.sites.failed import reasons
 from gossamer.summary import Summary
 from gossamer.visit import Claim, Row
 
@@ -26,6 +27,8 @@ class Trial(msgspec.Struct):
     attempts: list[dict[str, Any]]
     dead: list[str]
     """Why it failed for good, one line each."""
+    unread: list[str] = []
+    """Why a site could not read it: file, line, error."""
 
 
 class Kept:
@@ -80,5 +83,6 @@ async def try_one(job: Job, url: str) -> Trial:
         summary = await crawl(once, taps=taps)
         log = Path(folder) / "try" / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        unread = [why for why, _, _ in reasons(Path(folder) / "try" / "failed")]
     claim, page = pages[-1] if pages else (None, None)
-    return Trial(summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped))
+    return Trial(summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread)

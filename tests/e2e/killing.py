@@ -6,16 +6,19 @@ the store is dead, they are read from a copy of its append-only files.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -144,18 +147,34 @@ def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> li
     """What is wrong after all kills; nothing when no page is lost, none is there twice, and no more was fetched again than may be."""
     wrong = [line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line]
     want = {urls.canonical(page) for page in web.plan.must_fetch(sitemaps=False)}
-    for name, found in (("jsonl", keys(rows(jsonl))), ("csv", keys(read_csv(table)) if table else None)):
-        if found is not None:
-            wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
-            wrong += (
-                [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
-            )
+    written = {"jsonl": keys(rows(jsonl))} | ({"csv": keys(read_csv(table))} if table else {})
+    written |= {
+        file.suffix: keys(kept(file)) for file in jsonl.parent.glob("out.*") if file.suffix in (".sqlite", ".parquet")
+    }
+    for name, found in written.items():
+        wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
+        wrong += (
+            [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+        )
     pages, robots = refetched(web)
     if pages > sum(told.open):
         wrong.append(f"{pages} pages were fetched again, {sum(told.open)} claims were out at the kills")
     if robots > len(told.kills) * web.plan.hosts:
         wrong.append(f"robots.txt was asked for {robots} times too often")
     return wrong
+
+
+def kept(path: Path) -> list[dict[str, Any]]:
+    """The page records of an SQLite or Parquet output; parts that are not whole cannot be read."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        assert [part.name for part in path.iterdir() if not part.name.startswith("part-")] == []
+        found: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        return found
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.row_factory = sqlite3.Row
+        return [dict(row) for row in base.execute("SELECT * FROM page")]
 
 
 def keys(found: list[dict[str, str]]) -> list[str | None]:

@@ -48,6 +48,19 @@ CSS: list[tuple[str, list[str]]] = [
     ("nothing", []),
     ("nothing::text", []),
     ("b::attr(none)", []),
+    ("h1 *::text", ["One ", "two", " three"]),  # parsel's way to say the same
+    ("div::text, p[title]::text, div p::text", ["comma", "deep"]),
+    ("li ::attr(href)", ["/a", "/b"]),  # of the element and of all in it
+    ("li *::attr(data-n)", ["1", "2", "3"]),
+    ("::attr(href)", ["/a", "/b"]),
+    ("*::attr(href)", ["/a", "/b"]),
+    ("ul > *::attr(data-n)", ["1", "2", "3"]),
+    ("ul > ::attr(data-n)", ["1", "2", "3"]),
+    ("li:contains('link')::attr(data-n)", ["3"]),
+    ('li:contains("1.50") a::text', ["A"]),
+    ("li:contains(A) + li a::text", ["B"]),
+    ("a:contains('A'), a:contains('B')", ['<a href="/a" rel="x y">A</a>', '<a href="/b">B</a>']),
+    ("li:contains('nowhere')", []),
 ]
 
 
@@ -72,7 +85,12 @@ XPATH: list[tuple[str, list[str]]] = [
     ("//nothing", []),
     ("//title | //b", ["<title>T</title>", "<b>two</b>"]),
     ("//li[a]/@data-n", ["1", "2"]),
-    ("count(//li) = 3", ["True"]),
+    ("count(//li) = 3", ["1"]),  # as parsel writes it
+    ("boolean(//zzz)", ["0"]),
+    ("//h1[has-class('big')]/b/text()", ["two"]),
+    ("//*[has-class('big', \"bold\") and @id]/@id", ["top"]),
+    ("//h1[has-class('bi')]", []),
+    ("//a[re:test(@href, '/[bc]')]/text()", ["B"]),
 ]
 
 
@@ -93,6 +111,53 @@ def test_selections_nest(page: View) -> None:
     assert page.css("li").attrib == {"data-n": "1"}
     assert page.css("nothing").attrib == {}
     assert page.css("a::text")[0].attrib == {}
+
+
+def test_an_element_is_found_in_itself(page: View) -> None:
+    assert [a.css("a::attr(href)").get() for a in page.css("a")] == ["/a", "/b"]
+    assert [li.css("::attr(href)").get() for li in page.css("li")] == ["/a", "/b", None]
+    assert page.css("ul").css("ul > li").getall() == page.css("li").getall()
+    assert page.css("li")[0].css(":scope > i::text").getall() == ["1.50"]
+    assert page.css("b")[0].getall() == ["<b>two</b>"]
+
+
+NESTED = b"<div>1<div>2<div>3</div>4</div>5<p>6<i>7</i></p>8</div><div>9</div>"
+
+
+@pytest.mark.parametrize(
+    ("query", "want"), [("div::text", "12345" + "89"), ("div ::text", "123456789"), ("div *::text", "123456789"), ("*::text", "123456789")]
+)  # fmt: skip
+def test_texts_of_nested_elements_come_once_and_in_the_pages_order(query: str, want: str) -> None:
+    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], NESTED, 0.0, 0.0, 0))
+    assert "".join(view.css(query).getall()) == want
+
+
+def test_deep_pages_are_asked_in_time() -> None:
+    body = b"<div>x" * 20000 + b"<i>y</i>" * 20000
+    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    for query in ("div::text", "div ::text", "div *::text"):
+        assert 20000 <= len(view.css(query)) <= 40000
+
+
+def test_variables_of_xpath(page: View) -> None:
+    assert page.xpath("//li[@data-n=$n]/a/text()", n="2").getall() == ["B"]
+    assert page.css("ul").xpath("./li[@data-n>$n]/@data-n", n=1).getall() == ["2", "3"]
+    with pytest.raises(ValueError, match="XPath"):
+        page.xpath("//li[@data-n=$n]")
+
+
+def test_marks_of_contains_are_gone_again(page: View) -> None:
+    before = page.css("body").get()
+    with pytest.raises(ValueError, match="CSS selector"):
+        page.css("li:contains('A'):nope")
+    page.css("li:contains('A') a")
+    assert page.css("body").get() == before
+
+
+def test_a_hard_space_is_a_space_for_regular_expressions() -> None:
+    body = b"<p>1&nbsp;299&nbsp;kr</p>"
+    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    assert view.css("p").re(r"[\d\s]+\d") == ["1\u00a0299"]
 
 
 def test_slices_and_ends(page: View) -> None:
@@ -124,7 +189,20 @@ def test_prices_below_an_element(page: View) -> None:
     assert page.css("li")[1].price("i") is None
 
 
-BAD_CSS = ["", "p[", "::", "p:unknown-thing", "a::attr()", "> b", "a,,b", "p:contains(x)", "[", "a::before", "\x00"]
+BAD_CSS = [
+    "",
+    "p[",
+    "::",
+    "p:unknown-thing",
+    "a::attr()",
+    "> b",
+    "a,,b",
+    "p:contains(x",
+    "p:contains()",
+    "[",
+    "a::before",
+    "\x00",
+]
 
 
 @pytest.mark.parametrize("query", BAD_CSS)

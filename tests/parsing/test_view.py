@@ -116,8 +116,25 @@ def test_follow_a_selector() -> None:
     for url in ("/two", "https://example.com/two", "../two", "HTTPS://example.com/two"):  # no selector begins like that
         assert [one.url for one in page.follow(url)] == ["https://example.com/two"]
     assert [one.url for one in page.follow("?q=1")] == ["https://example.com/shop/list.html?q=1"]
-    with pytest.raises(ValueError, match="CSS selector 'two/html'"):
-        [*page.follow("two html"), *page.follow("two/html")]
+    assert list(page.follow("two html")) == list(page.follow(None)) == []
+    with pytest.raises(ValueError, match=r"CSS selector 'two\[html'"):
+        list(page.follow("two[html"))
+    for what in (page.css("li"), "h3", page.css("h3")[0]):
+        with pytest.raises(ValueError, match="is no link: select the <a> in it"):
+            list(page.follow(what))
+
+
+def test_follow_an_address_as_the_page_has_it() -> None:
+    page = view(
+        '<a class=next href="page-2.html">2</a><a href=three>3</a><a href="odd name">4</a><a href="x:y">5</a><a class=three>6</a>'
+    )
+    for href, want in (
+        ("page-2.html", "page-2.html"), ("cat/page-2.html", "cat/page-2.html"), ("index.php?id=3", "index.php?id=3"), ("a%20b", "a%20b"),
+        ("three", "three"), ("odd name", "odd%20name"), (page.css("a.next::attr(href)").get(), "page-2.html"),
+    ):  # fmt: skip
+        assert [one.url for one in page.follow(href)] == [f"https://example.com/shop/{want}"]
+    assert [one.url for one in page.follow(".next")] == ["https://example.com/shop/page-2.html"]
+    assert list(page.follow(".three")) == list(page.follow("a.last::attr(href)")) == []
 
 
 def test_the_base_is_obeyed() -> None:
@@ -157,6 +174,13 @@ def test_what_no_request_can_be() -> None:
 
 
 NOFOLLOW = '<a href="/a">a</a><a rel="noopener NoFollow" href="/b">b</a>'
+
+
+def test_a_method_is_written_large() -> None:
+    request = view("").request(
+        "/x", method="post", body="q=1", headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert (request.method, request.body) == ("POST", "q=1")
 
 
 def test_nofollow_is_obeyed_and_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import SinkError
-from gossamer.sinks.columns import item_columns, page_columns
+from gossamer.sinks.columns import MOST, item_columns, page_columns
 from gossamer.sinks.csv import FORMULA, Csv, field, records
 from sinks.made import Book, book, loose, page
 
@@ -53,6 +54,7 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     ]
     assert (row["price"], row["stock"], row["tags"], row["more"]) == ("-19.90", "-3", '["a","=b"]', '{"x":1}')
     assert (field(True), field(None), field(1.5), field(Decimal("NaN"))) == ("true", None, 1.5, None)
+    assert (field(float("nan")), field(float("-inf"))) == (None, None)  # null in JSON
 
 
 def test_pages_have_the_columns_of_the_contract(tmp_path: Path) -> None:
@@ -98,10 +100,39 @@ def test_a_new_column_is_refused_before_the_crawl(tmp_path: Path) -> None:
     assert path.read_bytes() == b"upc,title\r\n1,a\r\n"
 
 
-def test_untyped_items_keep_their_fields_in_extra(tmp_path: Path) -> None:
-    rows = written(tmp_path / "out.csv", [loose(1, a="=1", b=[1]), loose(2)], None)
-    assert list(rows[0]) == ["_url", "_site", "_kind", "_key", "_seen_at", "_extra"]
-    assert (rows[0]["_extra"], rows[1]["_extra"]) == ('{"a":"=1","b":[1]}', "")
+def test_untyped_items_have_the_columns_of_the_first_rows(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    rows = written(path, [loose(1, a="=1", b=[1]), loose(2, B=2, c=None)], None)
+    assert list(rows[0]) == ["a", "b", "c", "_url", "_site", "_kind", "_key", "_seen_at", "_extra"]
+    assert [(row["a"], row["b"], row["_extra"]) for row in rows] == [("'=1", "[1]", ""), ("", "", '{"B":2}')]
+    later = Csv(str(path), None)  # another run: what comes later has no column
+    later.close(later.append(later.prepare(), [loose(3, a=3, d="x")]))
+    with path.open(newline="") as file:
+        row = list(csv.DictReader(file))[-1]
+    assert (row["a"], row["_key"], row["_extra"]) == ("3", "3", '{"d":"x"}')
+
+
+def test_odd_names_of_untyped_items_are_no_columns(tmp_path: Path) -> None:
+    odd: dict[str, Any] = {"=x": 1, "": 2, "_key2": 3, "a,b": 4, "x" * 61: 5, "1": 6}
+    (row,) = written(tmp_path / "out.csv", [loose(1, **odd, Größe=7, **{"in stock": 8})], None)
+    assert list(row)[:3] == ["Größe", "in stock", "_url"]
+    assert json.loads(row["_extra"]) == odd
+    many = loose(1, **{f"n{n}": n for n in range(MOST + 5)})
+    (row,) = written(tmp_path / "many.csv", [many], None)
+    assert len(row) == MOST + 6
+    assert len(json.loads(row["_extra"])) == 5
+
+
+def test_a_header_that_did_not_stay_is_not_believed(tmp_path: Path) -> None:
+    path = str(tmp_path / "out.csv")
+    one, other = Csv(path, None), Csv(path, None)
+    one.prepare()
+    one.append(0, [loose(1, a=1)])  # not committed: another process wrote meanwhile
+    length = other.append(0, [loose(2, b="twenty-two")])
+    one.close(one.append(length, [loose(1, a=1)]))
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["b"], row["_extra"]) for row in rows] == [("twenty-two", ""), ("", '{"a":1}')]
 
 
 def test_a_field_that_was_not_declared_is_not_dropped(tmp_path: Path) -> None:

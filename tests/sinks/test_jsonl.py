@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import DiskFull
-from gossamer.sinks.jsonl import JsonLines, Stdout, lines
+from gossamer.sinks.jsonl import JsonLines, Stdout, encode, lines
 from sinks.made import book, loose, page
 
 values = st.recursive(
@@ -125,3 +127,17 @@ def test_stdout_on_a_full_disk() -> None:
         with pytest.raises(DiskFull, match="standard output"):
             Stdout(full).upsert([page(1)])
         os.close(full)
+
+
+class Size(Enum):
+    """A value that a user's item may have."""
+
+    SMALL = "s"
+
+
+def test_a_value_is_written_alike_whatever_stands_beside_it() -> None:
+    value = {"e": Size.SMALL, "t": timedelta(seconds=5), "b": b"ab", "d": Decimal("1.50"), "s": {1}}
+    alone = encode([value])
+    odd = [{"x": "\ud800"}, {"x": Decimal("NaN")}, {"x": float("nan"), "y": object}]
+    assert encode([value, *odd]).splitlines()[0] == alone[:-1]
+    assert json.loads(encode([value | {"x": "\ud800"}])) == json.loads(alone) | {"x": "\ufffd"}

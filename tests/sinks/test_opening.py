@@ -11,7 +11,7 @@ import pytest
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.opening import open_all
+from gossamer.sinks.opening import Own, open_all
 from gossamer.visit import Row
 from sinks.made import Book, page
 
@@ -79,3 +79,29 @@ def test_two_outputs_to_one_file_are_refused(
     with pytest.raises(UsageError, match="2 outputs write to"):
         open_all([(one, False)], {"page": PAGES}, other, {"page": PAGES}, "o")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
+    other = Row("book", "2", {**ITEM.data, "_site": "t", "_key": "2"})
+    own = [
+        Own(f"{tmp_path}/own.csv", frozenset({"s"}), item_columns([Book])),
+        Own(f"{tmp_path}/t.sqlite", frozenset({"t"}), {}),
+    ]
+    files, (table,) = open_all(
+        [(f"{tmp_path}/all.jsonl", False)], item_columns([Book]), None, {"page": PAGES}, "o", own
+    )
+    found = {
+        Path(sink.target()).name: [row.key for row in rows]
+        for output in files for sink, rows in output.route([*ROWS, other])
+    }  # fmt: skip
+    assert found == {"all.jsonl": ["k1", "1", "2"], "own.book.csv": ["1"]}
+    table.prepare()
+    table.upsert([*ROWS, other])
+    table.close()
+    with sqlite3.connect(tmp_path / "t.sqlite") as base:
+        assert base.execute("SELECT _key FROM book").fetchall() == [("2",)]
+    base.close()
+    with pytest.raises(UsageError, match="2 outputs write to"):
+        open_all(
+            [(f"{tmp_path}/own.jsonl", False)], {}, None, {}, "o", [Own(f"{tmp_path}/own.jsonl", frozenset({"s"}), {})]
+        )

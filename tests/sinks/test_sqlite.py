@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
-from gossamer.sinks.columns import Column, item_columns, page_columns
+from gossamer.sinks.columns import MOST, Column, item_columns, page_columns
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import Book, book, loose, page
 
@@ -89,7 +91,42 @@ def test_undeclared_fields_go_to_extra(tmp_path: Path) -> None:
     with opened(path) as sink:
         sink.upsert([row, loose(1, a=1)])
     assert ask(path, "SELECT _extra FROM book") == [('{"colour":"red"}',)]
-    assert ask(path, "SELECT _key, _extra FROM note") == [("1", '{"a":1}')]
+
+
+def test_columns_of_untyped_items_come_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    with opened(path) as sink, opened(path) as other:
+        sink.upsert([loose(1, a=1, b=[1]), loose(2, A="x", **{"=y": 2})])
+        other.upsert([loose(1, c=1.5)])  # another process: what it does not say is gone
+        sink.upsert([loose(3, a=3)])
+    assert ask(path, "SELECT _key, a, b, c, _extra FROM note ORDER BY 1") == [
+        ("1", None, None, 1.5, None), ("2", None, None, None, '{"A":"x","=y":2}'), ("3", 3, None, None, None),
+    ]  # fmt: skip
+    with opened(path) as sink:
+        sink.upsert([loose(4, **{f"n{n}": n for n in range(MOST)})])
+    assert len(ask(path, "SELECT * FROM note")[0]) == MOST + 6
+    assert json.loads(ask(path, "SELECT _extra FROM note WHERE _key = '4'")[0][0]) == {
+        f"n{n}": n for n in range(MOST - 3, MOST)
+    }
+
+
+def test_a_table_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    ask(path, "CREATE TABLE book (id, title)")
+    with pytest.raises(UsageError, match="has a table book that is not gossamer's"), opened(path):
+        pass
+    assert ask(path, "SELECT count(*) FROM pragma_table_info('book')") == [(2,)]
+
+
+def test_all_digits_of_a_wide_integer_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    row = book(1, stock=2**70)
+    row.data["colour"] = "\ud800"
+    with opened(path) as sink:
+        sink.upsert([row, book(2, stock=2**63 - 1), book(3, stock=-(2**63) - 1)])
+    assert ask(path, "SELECT stock, _extra FROM book ORDER BY _key") == [
+        (None, f'{{"stock":{2**70},"colour":"\ufffd"}}'), (2**63 - 1, None), (None, f'{{"stock":{-(2**63) - 1}}}'),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ['no"te', "sqlite_x", "select", "a; DROP TABLE page", "ü.x", "\0"])
@@ -202,3 +239,17 @@ def test_a_lock_that_stays_is_said(tmp_path: Path) -> None:
             sink.upsert([page(1)])
         other.execute("ROLLBACK")
         sink.upsert([page(1)])
+
+
+def test_what_a_killed_process_left_is_folded_into_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    code = (
+        "import os, sys; from gossamer.sinks.sqlite import Sqlite; from sinks.made import loose\n"
+        "sink = Sqlite(sys.argv[1], {}); sink.prepare(); sink.upsert([loose(1, a=1)]); os._exit(9)"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False, env=env)
+    assert path.with_name("out.sqlite-wal").exists()
+    Sqlite(str(path), {}).close()  # as the door does at the end
+    assert [file.name for file in tmp_path.iterdir()] == ["out.sqlite"]
+    assert ask(path, "SELECT _key, a FROM note") == [("1", 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.page import Page
 from gossamer.request import Request
 from gossamer.sites.check import check, saved
-from gossamer.sites.failed import LARGEST, Failed
+from gossamer.sites.failed import LARGEST, Failed, reasons
 from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
@@ -83,6 +84,30 @@ def test_a_function_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     file.write_text(SITE.replace('page.css("h1::text").get()', "1 / 0"))
     (result,) = check(file)
     assert result.detail.startswith("shop.py:9 in book: ZeroDivisionError")
+
+
+def test_pages_that_a_crawl_kept_are_read_again(tmp_path: Path) -> None:
+    file, kept = shop(tmp_path), tmp_path / "failed"
+    failed = Failed(kept)
+    for n in (1, 2):
+        failed.keep(
+            page(url=f"https://a.example/{n}"), Request("https://a.example/"), "shop: shop.py:9 in book: KeyError"
+        )
+    failed.keep(page(b"<h1>", url="https://a.example/3"), Request("https://a.example/"), "another")
+    (kept / "odd.json").write_text("{")
+    assert reasons(kept) == [
+        ("shop: shop.py:9 in book: KeyError", 2, reasons(kept)[0][2]), ("another", 1, "https://a.example/3"),
+    ]  # fmt: skip
+    assert reasons(kept, since=time.time() + 9) == reasons(tmp_path / "nowhere") == []
+    results = check(file, kept)
+    assert [result.ok for result in results] == [True] * 3
+    assert sum('"title": " Kettle "' in result.detail for result in results) == 2
+    file.write_text(SITE.replace('page.css("h1::text").get()', "1 / 0"))
+    one = next(kept.glob("*.html"))
+    assert [(result.page, result.ok) for result in check(file, one)] == [(str(one), False)]
+    assert "shop.py:9 in book: ZeroDivisionError" in check(file, one)[0].detail
+    with pytest.raises(ConfigError, match="no saved pages there"):
+        check(file, tmp_path / "nowhere")
 
 
 def test_nothing_to_check(tmp_path: Path) -> None:

@@ -156,6 +156,12 @@ def test_a_bad_selector_is_told_before_the_crawl(tmp_path: Path) -> None:
         load(tmp_path / "a.py")
 
 
+def test_where_a_site_keeps_its_items_is_read_before_the_crawl(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a', sinks=['a.jsonl', 'a.xls'])")
+    with pytest.raises(ConfigError, match=r"a\.py: site a: sinks: -o a\.xls: no format for \.xls"):
+        load(tmp_path / "a.py")
+
+
 def test_a_site_file_hides_no_package(tmp_path: Path) -> None:
     write(tmp_path, tabnanny="site = Site('tabnanny')", z="import tabnanny\nsite = Site('z')\nassert tabnanny.check\n")
     before = list(sys.path)

@@ -26,7 +26,7 @@ def test_needs_of_a_host() -> None:
     blog = made(name="blog", hosts=["a.example"], paths=["/blog/"], headers={"X": "1"}, robots=False)
     rest = made(name="rest", default=True, pace=Pace(None, 4))
     sites = [rest, shop, blog]
-    assert needs(sites, "a.example:8080") == Needs(Pace(2.0), {"X": "1"}, (1.0,), False)
+    assert needs(sites, "a.example:8080") == Needs(Pace(2.0), {"X": "1"}, (1.0,), True)
     assert needs(sites, "www.a.example") == Needs(Pace(2.0), {}, (1.0,), True)
     assert needs(sites, "b.example") == Needs(Pace(None, 4), {}, None, True)
     assert needs([shop], "b.example") == Needs()
@@ -36,6 +36,24 @@ def test_needs_of_a_host() -> None:
         "b.example",
         "c.example:8443",
     ]
+
+
+def test_the_closest_site_speaks_first() -> None:
+    wide, near = (
+        made(name="wide", hosts=["*.a.example"], pace=9, headers={"X": "wide"}),
+        made(hosts=["b.a.example"], pace=1),
+    )
+    for sites in ([wide, near], [near, wide]):
+        assert needs(sites, "b.a.example") == Needs(Pace(1.0), {"X": "wide"})
+        assert needs(sites, "c.a.example") == Needs(Pace(9.0), {"X": "wide"})
+
+
+def test_robots_are_ignored_where_every_site_of_the_host_says_so() -> None:
+    one, other = (made(name=name, hosts=["a.example"], paths=[name], robots=False) for name in "xy")
+    obeying = made(name="z", hosts=["a.example"], paths=["z"])
+    assert not needs([one, other], "a.example").robots
+    assert needs([one, obeying, other], "a.example").robots
+    assert needs([], "a.example").robots
 
 
 def test_treatment_of_a_host() -> None:

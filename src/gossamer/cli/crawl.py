@@ -101,7 +101,7 @@ def crawl(**words: Any) -> int:
     test = gate.parse(words["fail_on"]) if words["fail_on"] else None
     job = job_of(words)
     warn(job.settings, words["quiet"])
-    warn_of_sites(job)
+    job = of_sites(job, words)
     runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
     summary, stopped = runner.run()
     return finish(summary, stopped, test, words)
@@ -207,17 +207,23 @@ def warn(settings: Settings, quiet: bool) -> None:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
 
 
-def warn_of_sites(job: Job) -> None:
-    """Sites that ignore robots.txt are named, also with --quiet."""
+def of_sites(job: Job, words: dict[str, Any]) -> Job:
+    """Sites that ignore robots.txt are named, also with --quiet; those that keep their items themselves leave stdout alone."""
+    import msgspec
+
     from gossamer.cli.show import remark
     from gossamer.sites import load_all
 
-    sites = [] if job.settings.ignore_robots else load_all(job.targets, job.args)
-    if names := [f"{site.name} ({site.path})" for site in sites if not site.site.robots]:
+    sites = load_all(job.targets, job.args)
+    names = [] if job.settings.ignore_robots else [f"{s.name} ({s.path})" for s in sites if not s.site.robots]
+    if names:
         remark(
             f"WARNING: robots.txt is ignored for {', '.join(names)}. You answer for what this crawl does; "
             "ask the owners first."
         )
+    if sites and all(site.site.sinks for site in sites) and not words["output"] and not words["overwrite"]:
+        return msgspec.structs.replace(job, outputs=[])
+    return job
 
 
 def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) -> int:

@@ -95,7 +95,7 @@ def told(trial: Trial) -> dict[str, Any]:
         "page": next((row for row in rows if row["kind"] == "page"), None),
         "items": [row for row in rows if row["kind"] != "page"],
         "headers": trial.page.headers if trial.page is not None else None,
-        "skipped": summary.skipped, "errors": summary.errors, "attempts": trial.attempts,
+        "skipped": summary.skipped, "errors": summary.errors, "unread": trial.unread, "attempts": trial.attempts,
     }  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def show(trial: Trial) -> None:
 
 
 def code(trial: Trial) -> int:
-    """9 when no page came and a later try could help."""
+    """9 when no page came and a later try could help, 4 when the site's file cannot read it."""
     from gossamer.cli.show import remark
     from gossamer.cli.summaries import RETRYABLE
 
@@ -142,4 +142,6 @@ def code(trial: Trial) -> int:
     if trial.page is None and worth:
         remark(f"no page came ({worth[0]}): {RETRYABLE[worth[0]]}")
         return 9
-    return 0
+    for why in trial.unread:
+        remark(why)
+    return 4 if trial.unread else 0

@@ -49,6 +49,7 @@ class Runner:
         except asyncio.CancelledError:
             self._gone()
         self._aside(summary.crawl)
+        self._unread(summary)
         if self.signals or summary.state == "stopped":
             remark(f"stopped; nothing is lost. Go on with: {self.again}")
         return summary, bool(self.signals)
@@ -87,6 +88,19 @@ class Runner:
             line = json.loads(raw)
             remark(f"{line['source']} line {line['line']}: {line['reason']}", self.quiet)
         remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", self.quiet)
+
+    def _unread(self, summary: Summary) -> None:
+        """Say which pages the site files could not read, and how to try again without fetching them."""
+        if not summary.errors.get("parse"):
+            return
+        from gossamer.sites.failed import TOLD, reasons
+
+        folder = Path(self.job.settings.data) / summary.crawl / "failed"
+        found = reasons(folder, self._began)
+        for why, count, url in found[:TOLD]:
+            remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
+        if found:
+            remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
 
     def _signal(self) -> None:
         self.signals += 1

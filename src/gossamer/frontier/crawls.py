@@ -92,7 +92,7 @@ class Crawls:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         if not keys.NAME.match(name):
             raise UsageError(
-                f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first"
+                f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o alone"
             )
         record = await self.get(name)
         if record is not None:

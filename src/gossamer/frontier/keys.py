@@ -50,7 +50,8 @@ def anchors(crawl: str) -> str:
     return f"gossamer:anchors:{crawl}"
 
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
+NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
+"""A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+:\d+|x|n|f|w|turn)"
 KNOWN = re.compile(

@@ -224,16 +224,22 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has many endings).
+    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has many endings, and
+    Thai, Chinese, Japanese and Korean put no blanks between words).
 
     Grouped by first letter, which comes before the look at its left: most places of a text are passed over by it at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):
-        right = r"(?![^\W\d_])" if form[-1].isalpha() and form != "руб" else ""
+        right = r"(?![^\W\d_])" if _spaced(form[-1]) and form != "руб" else ""
         groups.setdefault(form[0], []).append(re.escape(form[1:]) + right)
     parts = []
     for first, rests in groups.items():
-        left = rf"(?<![^\W\d_]{first})" if first.isalpha() else ""
+        left = rf"(?<![^\W\d_]{first})" if _spaced(first) else ""
         parts.append(re.escape(first) + left + f"(?:{'|'.join(rests)})")
     return "|".join(parts)
+
+
+def _spaced(char: str) -> bool:
+    """Whether it is a letter of those that stand in words with blanks between."""
+    return char.isalpha() and not ("\u0e00" <= char <= "\u0eff" or char >= "\u2e80")

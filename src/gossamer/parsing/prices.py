@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -13,15 +14,34 @@ LONGEST = 500
 """Characters of a text that are looked at: what is longer is no price."""
 MOST = 20
 """Numbers and currencies in it that are held against each other."""
-_NUMBER = re.compile(r"(?<![\d.,])(?<!\d[ '’])[-−–]?\s?(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|[.,]{1,2}\d[\d.,]*)")
+_NUMBER = re.compile(
+    r"(?<![\d.,])(?:[-−–]\s?)?(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])[.,]{1,2}\d[\d.,]*)"
+)
+_SPLIT = re.compile(  # blanks within what may be a number, but that part no thousands
+    r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
+)
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
     r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b",
     re.IGNORECASE,
 )
-_FREE = re.compile(r"\b(?:free|gratis|kostenlos|gratuit)\b", re.IGNORECASE)
+_FREE = re.compile(
+    r"\b(?:free(?![ -](?:shipping|delivery|returns?|trial))|gratis|gr[aá]tis|kostenlos|gratuite?|gratuit[oa]|бесплатно|"
+    r"безкоштовно|bezpłatn[iey]+|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
+_PERCENT = re.compile(r"\s?[%％٪]")
+_UNIT = re.compile(
+    r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|days?|weeks?|months?|years?|hours?)\b"
+)
+_WIDE = {ord("，"): ",", ord("．"): "."}
+_THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
+"""Currencies of a thousand parts, and what their people write before three decimals."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
+_LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$")
+_MINUS = re.compile(r"\s*[-−][^\d\s]")
 _BEFORE = re.compile(r"[.:]?\s*[-−–]?\s?$")
 _AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*")
 
@@ -45,14 +65,30 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
-    text = (text or "")[:LONGEST]
-    numbers = [match.span() for match in _NUMBER.finditer(text)][:MOST]
+    text = (text or "")[:LONGEST].translate(_WIDE)
+    text = html.unescape(text) if "&" in text else text
+    numbers = _numbers(text)
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:LONGEST])
-    amount = _amount(text, numbers, [at for at in places if text[slice(*at)] == named], decimal)
+    iso = _iso(text, places, named)
+    amount = _amount(
+        text, numbers, [at for at in places if text[slice(*at)] == named], decimal, _THREE.get(iso or "", "")
+    )
     if amount is None and named is None:
         return None
-    return Price(amount, named, _iso(text, places, named))
+    return Price(amount, named, iso)
+
+
+def _numbers(text: str) -> list[Span]:
+    """Where numbers stand; `12 99` is two, `1 299` is one; a percentage is none."""
+    found: list[Span] = []
+    for match in _NUMBER.finditer(text):
+        start = match.start()
+        for blank in _SPLIT.finditer(text, start, match.end()):
+            found.append((start, blank.start()))
+            start = blank.end()
+        found.append((start, match.end()))
+    return [at for at in found if not _PERCENT.match(text, at[1])][:MOST]
 
 
 def _written(text: str, numbers: list[Span]) -> list[Span]:
@@ -88,10 +124,11 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """The code of a currency; a bare `$` is the dollar whose code the text has: `$12.00 CAD`."""
+    """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU $12`."""
     known = spellings()
     if named == "$":
-        codes = (text[slice(*at)] for at in places)
+        codes = [text[slice(*at)] for at in places]
+        codes += [known.iso.get(f"{match[1]}$", "") for match in _LETTERS.finditer(text)]
         return next((code for code in codes if code in known.dollars), "USD")
     return None if named is None else known.iso[named]
 
@@ -100,27 +137,51 @@ def _distance(one: Span, other: Span) -> int:
     return max(one[0] - other[1], other[0] - one[1], 0)
 
 
-def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | None) -> Decimal | None:
-    """The number beside the currency, else the first one; a date is none."""
+def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str) -> Decimal | None:
+    """The number beside the currency, of a range the first; else the first one that is no date and has no unit."""
     if not places:
         dates = [match.span() for match in _DATE.finditer(text)]
         numbers = [at for at in numbers if all(_distance(at, date) > 0 or at[1] == date[0] for date in dates)]
+        numbers = [at for at in numbers if not _UNIT.match(text, at[1])]
     if not numbers:
         return Decimal(0) if _FREE.search(text) else None
-    start, end = numbers[0]
-    if places and len(numbers) > 1:
-        start, end = min(numbers, key=lambda at: min(_distance(at, place) for place in places))
-    return _decimal(text[start:end], decimal, text[end:])
+    chosen = 0
+    if places:
+        near = [min(_distance(at, place) for place in places) for at in numbers]
+        chosen = near.index(min(near))
+        if chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
+            chosen -= 1
+    start, end = numbers[chosen]
+    value = _decimal(text[start:end], decimal, three, text[end:])
+    if value is not None and places and _parts(text, numbers, chosen, places):
+        value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
+    return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
 
 
-def _decimal(raw: str, separator: str | None, after: str) -> Decimal | None:
+def _digits(text: str, at: Span) -> int:
+    """Where the digits of a number begin, past its sign."""
+    return next((place for place in range(*at) if text[place] not in "-−– "), at[0])
+
+
+def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> bool:
+    """Whether a whole number after its currency is followed by its parts, as in `$12 99`."""
+    if chosen + 1 == len(numbers) or not any(_beside(text, place, numbers[chosen]) for place in places):
+        return False
+    (start, end), (low, high) = numbers[chosen], numbers[chosen + 1]
+    return (
+        text[start:end].isdecimal() and high - low == 2 and text[low:high].isdecimal() and low - end == 1 and text[end].isspace()
+        and all(place[1] <= start for place in places) and not text[high : high + 2].strip()
+    )  # fmt: skip
+
+
+def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
     """A number with its separators understood: the last of two kinds is the decimal one, a single one is by its digits."""
     negative = raw.lstrip()[:1] in "-−–"
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
     if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
         digits = digits.lstrip(".,")
         digits = digits if "." in digits or "," in digits else f"0.{digits}"
-    separator = separator or _separator(digits)
+    separator = separator or _separator(digits, three)
     whole, _, part = digits.rpartition(separator) if separator and separator in digits else (digits, "", "")
     clean = re.sub(r"[.,]", "", whole) + ("." + re.sub(r"[.,]", "", part) if part else "")
     if not part and (cents := _CENTS.match(after)):  # 35€ 99
@@ -132,8 +193,8 @@ def _decimal(raw: str, separator: str | None, after: str) -> Decimal | None:
     return -value if negative and value else value
 
 
-def _separator(digits: str) -> str | None:
-    """The decimal separator of a number, or None."""
+def _separator(digits: str, three: str) -> str | None:
+    """The decimal separator of a number, or None; those in `three` may stand before three decimals."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None
@@ -144,6 +205,6 @@ def _separator(digits: str) -> str | None:
         return char if digits.count(char) == 1 else None
     if digits.count(char) > 1:
         return None
-    if tail == 3 and digits[:last].lstrip("0") and last <= 3:
+    if tail == 3 and char not in three and digits[:last].lstrip("0") and last <= 3:
         return None  # 1.299 and 4,999 are thousands
     return char

@@ -1,10 +1,12 @@
 """Selections with the habits of the field: `css("h1::text").get()`, `xpath("//a/@href").getall()`, `re_first`, nesting.
 
 Built on the page's one tree. A selected thing is an element or a text (a text node, an attribute, a value of XPath).
+What parsel adds to CSS and XPath is here, too: `::text`, `::attr(name)`, `:contains("text")`, `has-class("name")`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -14,6 +16,9 @@ from typing import Any, SupportsIndex, overload
 import turbohtml
 
 _PSEUDO = re.compile(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
+_QUOTED = r"""(?:"[^"]*"|'[^']*')"""
+_CONTAINS = re.compile(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
+_HAS_CLASS = re.compile(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
 
 
 class Selector:
@@ -25,19 +30,20 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """What a CSS selector finds below; `::text` gives text nodes, `::attr(name)` values. Raises ValueError for a bad one.
+        """What a CSS selector finds, the thing itself included; `::text` gives text nodes, `::attr(name)` values.
 
-        What is found comes in the page's order.
+        What is found comes in the page's order. Raises ValueError for a bad selector.
         """
-        found = _list(self.node, split(query)) if "::" in query and "," in query else _css(self.node, query)
-        return Selection([Selector(one) for one in found])
+        if isinstance(self.node, str):
+            return Selection([])
+        return Selection([Selector(one) for one in _marked(self.node, query)])
 
-    def xpath(self, query: str) -> Selection:
-        """What an XPath 1.0 expression gives. Raises ValueError for a bad one."""
+    def xpath(self, query: str, **variables: Any) -> Selection:
+        """What an XPath 1.0 expression gives; `$name` in it is a variable. Raises ValueError for a bad one."""
         if isinstance(self.node, str):
             return Selection([])
         try:
-            found = self.node.xpath(query)
+            found = self.node.xpath(_HAS_CLASS.sub(_has_class, query), **variables)
         except Exception as error:  # noqa: BLE001 - turbohtml's errors have no common kind
             raise ValueError(f"XPath {query!r}: {error}") from None
         if not isinstance(found, list):
@@ -48,10 +54,14 @@ class Selector:
         """The text, or the element's HTML."""
         return self.node if isinstance(self.node, str) else _html(self.node)
 
+    def getall(self) -> list[str]:
+        """The same as a list of one."""
+        return [self.get()]
+
     def re(self, pattern: str | Pattern[str]) -> list[str]:
         """What a regular expression finds in it: the groups when it has some, else the whole match."""
         found: list[str] = []
-        for match in re.finditer(pattern, self.get()):
+        for match in re.finditer(pattern, self.get().replace("&nbsp;", "\u00a0")):
             groups = match.groups()
             found += [group or "" for group in groups] if groups else [match[0]]
         return found
@@ -111,9 +121,9 @@ class Selection(Sequence[Selector]):
         """`css` of each."""
         return Selection([found for one in self._found for found in one.css(query)])
 
-    def xpath(self, query: str) -> Selection:
+    def xpath(self, query: str, **variables: Any) -> Selection:
         """`xpath` of each."""
-        return Selection([found for one in self._found for found in one.xpath(query)])
+        return Selection([found for one in self._found for found in one.xpath(query, **variables)])
 
     def get(self, default: str | None = None) -> str | None:
         """The first as text or HTML."""
@@ -162,48 +172,105 @@ def split(query: str) -> list[str]:
     return [*parts, query[start:].strip()]
 
 
-def _css(node: Any, query: str) -> list[Any]:
-    if isinstance(node, str):
-        return []
-    plain, take = _taken(query)
-    elements = _select(node, plain) if plain or take is None else [node]
-    return [found for element in elements for found in take(element)] if take else elements
+def _marked(node: Any, query: str) -> list[Any]:
+    """What a selector finds; elements that `:contains()` means carry a mark meanwhile."""
+    if ":contains(" not in query:
+        return _found(node, query)
+    marked: list[tuple[str, list[Any]]] = []
+
+    def mark(match: re.Match[str]) -> str:
+        wanted, name = match[1].strip("\"'"), f"gossamer-{len(marked)}"
+        marked.append((name, node.xpath("//*[contains(., $text)]", text=wanted)))
+        return f"[{name}]"
+
+    query = _CONTAINS.sub(mark, query)
+    try:
+        for name, elements in marked:
+            for element in elements:
+                element.attrs[name] = ""
+        found = _found(node, query)
+    finally:
+        for name, elements in marked:
+            for element in elements:
+                element.attrs.pop(name, None)
+    return found
 
 
-def _list(node: Any, queries: list[str]) -> list[Any]:
-    """What several selectors find, element by element in the page's order."""
-    if isinstance(node, str):
-        return []
-    parts = [_taken(query) for query in queries]
-    if not all(plain for plain, _ in parts):  # a bare `::text` is of the node itself, which comes first
-        return [found for query in queries for found in _css(node, query)]
+def _found(node: Any, query: str) -> list[Any]:
+    """Elements and texts, in the page's order."""
+    if "::" not in query:
+        return _select(node, query)
+    parts = [_taken(part) for part in split(query)]
+    if len(parts) == 1:
+        ((plain, take),) = parts
+        return take(_select(node, plain), node)
     chosen = [(set(_select(node, plain)), take) for plain, take in parts]
     found: list[Any] = []
     for element in _select(node, ", ".join(plain for plain, _ in parts)):
         for elements, take in chosen:
             if element in elements:
-                found += take(element) if take else [element]
+                found += take([element], element)
     return found
 
 
 def _select(node: Any, plain: str) -> list[Any]:
+    """The elements in a node, itself included, that a selector without pseudo-elements means."""
     try:
-        return list(node.select(plain))
+        itself = [node] if isinstance(node, turbohtml.Element) and node.matches(plain) else []
+        return itself + list(node.select(plain))
     except Exception as error:  # noqa: BLE001 - as above
         raise ValueError(f"CSS selector {plain!r}: {error}") from None
 
 
-def _taken(query: str) -> tuple[str, Callable[[Any], list[Any]] | None]:
-    """A selector without its `::text` or `::attr()`, and what that takes of an element."""
+def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
+    """A selector without its `::text` or `::attr()`, and what that takes of the elements found below a node.
+
+    As in parsel `h1 ::text`, `h1 *::text` (and `::attr()` alike) mean the h1 itself, too; alone they mean all there is.
+    """
     pseudo = _PSEUDO.search(query)
     if pseudo is None:
-        return query, None
+        return query, lambda elements, _: elements
     plain, name = query[: pseudo.start()].strip(), pseudo[3]
+    every = bool(pseudo[1]) or not plain
+    if plain.endswith(" *"):
+        plain, every = plain.removesuffix("*").strip(), True
+    if plain[-1:] in ("+", "~", ">"):  # `ul > *::text`, `ul > ::text`
+        plain, every = f"{plain} *", False
+    if every:
+        plain = f"{plain}, {plain} *" if plain else "*"
     if name:
-        return plain, lambda element: [_value(element.attrs[name])] if name in getattr(element, "attrs", ()) else []
-    if pseudo[1] or not plain:  # `div ::text`: all texts within
-        return plain, lambda element: list(element.strings)
-    return plain, lambda element: [str(child.data) for child in element.children if isinstance(child, turbohtml.Text)]
+        return plain, lambda elements, _: [_value(one.attrs[name]) for one in elements if name in one.attrs]
+    return plain, _texts
+
+
+def _texts(elements: list[Any], node: Any) -> list[str]:
+    """The elements' own texts."""
+    if not _nested(elements):
+        return [str(one.data) for element in elements for one in element.children if isinstance(one, turbohtml.Text)]
+    chosen = set(elements)
+    return [str(one.data) for one in node.descendants if isinstance(one, turbohtml.Text) and one.parent in chosen]
+
+
+def _nested(elements: list[Any]) -> bool:
+    """Whether an element may lie in another one: then their texts are mixed. In the page's order one follows on the other."""
+    for outer, inner in itertools.pairwise(elements):
+        above = inner.parent
+        for _ in range(100):
+            if above is None or above is outer.parent:
+                break
+            if above is outer:
+                return True
+            above = above.parent
+        else:
+            return True
+    return False
+
+
+def _has_class(match: re.Match[str]) -> str:
+    """parsel's `has-class()` in words of XPath 1.0."""
+    tests = (f"contains(concat(' ', normalize-space(@class), ' '), concat(' ', {one}, ' '))"
+             for one in re.findall(_QUOTED, match[1]))  # fmt: skip
+    return f"({' and '.join(tests)})"
 
 
 def _value(value: Any) -> str:
@@ -211,6 +278,8 @@ def _value(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

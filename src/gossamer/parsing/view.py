@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from re import Pattern
@@ -15,10 +16,14 @@ from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
 
+NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "proxy", "rung")
+"""What a request may have beside its URL."""
 CARRY = 4096
 """Most bytes of what a request carries, as JSON."""
-_ADDRESS = ("http://", "https://", "/", "./", "../", "?")
-"""What a URL begins with and no selector does."""
+_ADDRESS = re.compile(
+    r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
+)
+"""What URLs have and selectors do not."""
 
 
 class View:
@@ -91,9 +96,9 @@ class View:
         """What a CSS selector finds; `::text` gives texts, `::attr(name)` attribute values."""
         return Selector(self.document.tree).css(query)
 
-    def xpath(self, query: str) -> Selection:
-        """What an XPath 1.0 expression gives."""
-        return Selector(self.document.tree).xpath(query)
+    def xpath(self, query: str, **variables: Any) -> Selection:
+        """What an XPath 1.0 expression gives; `$name` in it is a variable."""
+        return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
         """What a regular expression finds in the text of the body (embedded data in scripts, too)."""
@@ -112,6 +117,8 @@ class View:
             found = _json.loads(self.text if text is None else text)
         except RecursionError:
             raise ValueError("the JSON is nested too deep") from None
+        except ValueError as error:
+            raise ValueError(f"{'the page' if text is None else 'the text'} is no JSON: {error}") from None
         return found if path is None else pick(found, path)
 
     def price(self, query: str) -> Decimal | None:
@@ -129,19 +136,21 @@ class View:
         """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
         return _request(self, self.urljoin(url), needs)
 
-    def follow(self, what: str | Selector | Selection | Iterable[str | Selector], **needs: Any) -> Iterator[Request]:
+    def follow(
+        self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
+    ) -> Iterator[Request]:
         """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or what is given: URLs, selected things.
 
-        What is no http(s) URL is left out, and so are links that say nofollow, or whose page does: they are counted
-        (`request` takes any). `needs` as in `request`.
+        None gives none. What is no http(s) URL is left out, and so are links that say nofollow, or whose page does: they are
+        counted (`request` takes any). Raises ValueError for an element that is no link. `needs` as in `request`.
         """
         found: Iterable[Selector | str]
         if isinstance(what, Selector):
             found = (what,)
         elif isinstance(what, str):
-            found = (what,) if what.lower().startswith(_ADDRESS) else self.css(what)
+            found = _chosen(self, what)
         else:
-            found = what
+            found = what or ()
         closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
         for one in found:
             href, shut = _link(one)
@@ -154,11 +163,33 @@ class View:
                 yield _request(self, resolved, dict(needs))
 
 
+def _chosen(view: View, text: str) -> Iterable[Selector | str]:
+    """What a selector finds, or the text itself when it is an address: by its form, or as a link on the page has it."""
+    if _ADDRESS.match(text):
+        return (text,)
+    try:
+        found, wrong = view.css(text), None
+    except ValueError as error:
+        found, wrong = Selection([]), error
+    if not found and any(one.attrib["href"] == text for one in view.css("a[href]")):
+        return (text,)
+    if wrong:
+        raise wrong
+    return found
+
+
 def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
+    if unknown := needs.keys() - NEEDS:
+        raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
     if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
         raise ValueError(f"carry is larger than {CARRY} bytes")
-    if (needs.get("use") or "").startswith("@"):
-        raise ValueError(f"use={needs['use']!r}: name a page function")
+    if not isinstance(needs.get("body"), str | None):
+        raise TypeError("body= is a text: json.dumps(...) or urllib.parse.urlencode(...) makes one")
+    if "method" in needs:
+        needs["method"] = needs["method"].upper()
+    use = needs.get("use")
+    if use is not None and (not isinstance(use, str) or use.startswith("@")):
+        raise ValueError(f"use={use!r}: name a page function")
     needs.setdefault("priority", view.request_.priority)
     return Request(resolved, depth=view.depth + 1, referrer=view.url, **needs)
 
@@ -169,6 +200,8 @@ def _link(one: Selector | str) -> tuple[str | None, bool]:
     if isinstance(node, str):
         return node, False
     attributes = getattr(node, "attrs", {})
+    if "href" not in attributes and "src" not in attributes and getattr(node, "tag", "a") not in ("a", "area", "link"):
+        raise ValueError(f"<{node.tag}> is no link: select the <a> in it")
     relations = attributes.get("rel") or ()
     words = relations.split() if isinstance(relations, str) else relations
     return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)

@@ -128,7 +128,10 @@ class Reader:
         """An item as a row: its own fields, then where and when it was seen."""
         name, fields = ("item", dict(item)) if isinstance(item, dict) else (kind(item), plain(item))
         own = getattr(item, "__item_key__", None)
-        key = str(fields[own]) if own else xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
+        if own and fields[own] is not None:
+            key = str(fields[own])
+        else:  # a hash of all it says
+            key = xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
         seen = {"_url": page.url, "_site": site.name, "_kind": name, "_key": key, "_seen_at": moment(page.fetched_at)}
         return Row(name, key, {**fields, **seen})
 

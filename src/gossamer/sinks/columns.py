@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,15 +22,20 @@ EXTRA = "_extra"
 """The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON object."""
 
 
+MOST = 100
+"""Columns of a kind of untyped dicts."""
+_NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
+
+
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time strings json."""
+    """One column. `type` is one of: str int float bool decimal time strings json; any is of untyped dicts."""
 
     name: str
     type: str = "str"
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is not in it holds untyped dicts: all their own fields go to `_extra`."""
+"""Columns by kind. A kind that is not in it holds untyped dicts: their columns are found as they come (`loose_names`)."""
 
 OURS = (Column("_url"), Column("_site"), Column("_kind"), Column("_key"), Column("_seen_at", "time"))
 """What each item row has besides its own fields."""
@@ -103,7 +110,12 @@ def column_type(annotation: Any) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and dicts)."""
+    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and dicts).
+
+    What is no number (NaN, infinity) is None, as it is null in JSON.
+    """
+    if type(value) is float and not math.isfinite(value):
+        return None
     if type(value) in _PLAIN:
         return value
     if value is msgspec.UNSET:
@@ -118,6 +130,16 @@ def cell(value: Any) -> Any:
         return str.__str__(value)
     found = text(value)
     return msgspec.json.decode(found) if found[:1] == '"' else found
+
+
+def loose_names(rows: Iterable[Row]) -> list[str]:
+    """The fields of untyped dicts that are fit for columns, in the order met; what else they have goes to `_extra`."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for name in row.data if type(row.data) is dict else ():
+            if _NAME.fullmatch(name) and not name.startswith("_"):
+                found.setdefault(name.lower(), name)
+    return list(found.values())[:MOST]
 
 
 def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:

@@ -10,14 +10,14 @@ from operator import attrgetter
 from typing import Any
 
 from gossamer.errors import SinkError
-from gossamer.sinks.columns import EXTRA, OURS, Column, cell, undeclared
+from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
 from gossamer.sinks.exact import ExactFile
 from gossamer.sinks.jsonl import text
 from gossamer.visit import PageRecord, Row
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
-_KEPT = frozenset((int, float, type(None)))
+_KEPT = frozenset((int, type(None)))
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
@@ -34,20 +34,22 @@ def field(value: Any) -> Any:
         return value
     if kind is bool:
         return "true" if value else "false"
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal | float):
         return cell(value)
     return field(cell(value))
 
 
 class Csv:
     """The FileSink of one kind's `.csv`. The header is fixed by the first rows of the file: a later run writes in its
-    order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped dicts."""
+    order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped dicts, whose first rows say the
+    columns; what comes later goes to `_extra`."""
 
     def __init__(
         self, path: str, columns: Sequence[Column] | None, *, overwrite: bool = False, owner: str = ""
     ) -> None:
         self._file = ExactFile(path, overwrite=overwrite, owner=owner)
         self._names = tuple(column.name for column in columns or OURS) + (() if columns else (EXTRA,))
+        self._loose = columns is None
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
         self.close = self._file.close
@@ -62,11 +64,14 @@ class Csv:
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
         if not committed:
-            self._order = self._names
+            self._order = (*loose_names(rows), *self._names) if self._loose else self._names
         elif not self._order:
             self._order = self._header()
-        head = [self._names] if rows and not committed else []
-        return self._file.append(committed, records([*head, *self._fields(rows)]))
+        head = [self._order] if rows and not committed else []
+        length = self._file.append(committed, records([*head, *self._fields(rows)]))
+        if self._loose and not committed:
+            self._order = ()  # the next length tells whether this header stayed, or another process's
+        return length
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
         order, known = self._order, frozenset(self._order)

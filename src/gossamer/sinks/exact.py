@@ -181,6 +181,8 @@ class ExactFile:
             finally:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         except FileNotFoundError as error:
+            if create:
+                raise failure(self.path, error) from error
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
             raise failure(self.path, error) from error

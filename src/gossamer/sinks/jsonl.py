@@ -44,6 +44,13 @@ def text(value: Any) -> str:
 
 
 def _careful(value: Any) -> bytes:
+    """One value: as it is where that can be written, else part by part."""
+    try:
+        data = _encoder.encode(value)
+        if not _BARE.search(data):
+            return data + b"\n"
+    except (ValueError, TypeError, RecursionError):
+        pass
     return _encoder.encode(_plain(value)) + b"\n"
 
 
@@ -62,7 +69,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return {_plain(str(k)): _plain(v, depth + 1) for k, v in value.items() if v is not msgspec.UNSET}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(part, depth + 1) for part in value]
-    return _plain(str(value))
+    try:
+        return _plain(msgspec.to_builtins(value, enc_hook=str), depth + 1)
+    except (ValueError, TypeError, RecursionError):
+        return _plain(str(value))
 
 
 class JsonLines:

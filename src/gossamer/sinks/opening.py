@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, TableSink
@@ -16,10 +18,20 @@ Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
+class Own(NamedTuple):
+    """An output of some sites' items alone."""
+
+    spec: str
+    sites: frozenset[str]
+    columns: Columns
+
+
 def open_all(
-    specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str
-) -> Outputs:
-    """The outputs of `-o` and `-O` (spec, overwrite), and that of `--pages`, which takes the page records from the others.
+    specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
+    own: Sequence[Own] = (),
+) -> Outputs:  # fmt: skip
+    """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
+    those of some sites alone.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -37,11 +49,17 @@ def open_all(
         put(open_output(spec, columns, overwrite=overwrite, owner=owner), _no_page if apart else None)
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner), _page)
+    for spec, sites, kinds in own:
+        put(open_output(spec, kinds, owner=owner), partial(_of_sites, sites))
     counted = Counter(sink.target() for output in files for sink in output.sinks())
     for path, n in counted.items():
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
     return files, tables
+
+
+def _of_sites(sites: frozenset[str], row: Row) -> bool:
+    return type(row.data) is dict and row.data["_site"] in sites
 
 
 def _page(row: Row) -> bool:

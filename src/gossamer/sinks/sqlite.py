@@ -12,19 +12,24 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
-from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell, undeclared
+from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
 from gossamer.sinks.jsonl import text
 from gossamer.visit import PageRecord, Row
 
-_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC"}
-_KEPT = frozenset((str, int, float, bool, type(None)))
+_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
+_KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 class Sqlite:
-    """The TableSink of `.sqlite`. Columns that a table lacks are added. Decimals are NUMERIC (15 digits)."""
+    """The TableSink of `.sqlite`. Columns that a table lacks are added, those of untyped dicts as they come.
+
+    Decimals are NUMERIC (15 digits).
+    """
 
     def __init__(self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0) -> None:
         self.path = os.path.abspath(path)
@@ -64,15 +69,19 @@ class Sqlite:
             kinds.setdefault(row.kind, []).append(row)
         with self._mapped(), self._transaction() as base:
             for kind, group in kinds.items():
-                names, insert = self._inserts.get(kind) or self._table(base, kind)
+                loose = () if kind in self._columns else loose_names(group)
+                names, insert = self._inserts.get(kind) or self._table(base, kind, loose)
                 values = _values(names, group)
                 try:
                     base.executemany(insert, values)
                 except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
-                    base.executemany(insert, [[_careful(value) for value in row] for row in values])
+                    base.executemany(insert, [_careful(names, row) for row in values])
 
     def close(self) -> None:
-        """Let the connection go; the last one folds the WAL into the file."""
+        """Let the connection go; the last one folds the WAL into the file, also that of processes that are gone."""
+        if self._base is None and os.path.exists(f"{self.path}-wal"):
+            with self._mapped():
+                self._connect().execute("SELECT count(*) FROM sqlite_master")  # the file is opened when it is read
         if self._base is not None:
             self._base.close()
         self._base = None
@@ -100,25 +109,38 @@ class Sqlite:
                 base.execute("ROLLBACK")
             raise
 
-    def _table(self, base: sqlite3.Connection, kind: str) -> tuple[tuple[str, ...], str]:
-        """Make or widen the table of a kind inside the transaction; its column names and its upsert statement."""
+    def _table(self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()) -> tuple[tuple[str, ...], str]:
+        """Make or widen the table of a kind inside the transaction; its column names and its upsert statement.
+
+        `loose`: fields of untyped dicts; then the names are all that the table has, whoever added them.
+        """
         columns = self._declared(kind)
         table = _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") else kind)
         body = ", ".join(_column(column) for column in columns)
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
-        known = {name.lower() for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+        known = {name.lower(): name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+        if "_key" not in known:
+            raise UsageError(
+                f"{self.path} has a table {kind} that is not gossamer's: give another file, or overwrite with -O"
+            )
+        room = max(0, MOST + len(columns) - len(known))
+        columns += [Column(name, "any") for name in loose if name.lower() not in known][:room]
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
         names = tuple(column.name for column in columns)
+        if kind not in self._columns:
+            between = {*known.values(), *names} - {"_key", EXTRA}
+            names = ("_key", *sorted(between), EXTRA)
         listed = ", ".join(map(_quoted, names))
         changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
         insert = (
             f"INSERT INTO {table} ({listed}) VALUES ({', '.join('?' * len(names))}) "  # noqa: S608  names are quoted
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
-        self._inserts[kind] = names, insert
-        return self._inserts[kind]
+        if kind in self._columns:
+            self._inserts[kind] = names, insert
+        return names, insert
 
     def _declared(self, kind: str) -> list[Column]:
         declared = self._columns.get(kind)
@@ -155,10 +177,18 @@ def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
     return values
 
 
-def _careful(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return str(value) if isinstance(value, int) and not -_WIDE <= value < _WIDE else value
+def _careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
+    """A row whose texts can be encoded; an integer beyond 64 bits is kept in `_extra`, with all its digits."""
+    row = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
+    wide = {
+        name: value
+        for name, value in zip(names, row, strict=True)
+        if isinstance(value, int) and not -_WIDE <= value < _WIDE
+    }
+    if wide:
+        row = [None if name in wide else value for name, value in zip(names, row, strict=True)]
+        row[-1] = text(wide | (msgspec.json.decode(row[-1]) if row[-1] else {}))
+    return row
 
 
 def _quoted(name: str) -> str:

@@ -20,9 +20,11 @@ class Needs(NamedTuple):
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
-    """What a host's sites want: where several share it by paths, the first that says something of a thing; else `default`."""
-    own = [one.site for one in sites if not one.default and one.site.takes_host(host)]
-    own = own or [one.site for one in sites if one.default]
+    """What a host's sites want: the closest first, where several share it by paths the first that says something of a thing;
+    else `default`. robots.txt is obeyed unless all of them say otherwise: one site's choice is none for another's pages.
+    """
+    near = [one.site for one in sites if not one.default and one.site.claims(host)]
+    own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
 
     def first(values: Iterable[Any], otherwise: Any) -> Any:
         return next((value for value in values if value), otherwise)
@@ -31,7 +33,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.pace for site in own), Pace()),
         first((site.headers for site in own), {}),
         next((site.retries for site in own if site.retries is not None), None),
-        not own or all(site.robots for site in own),
+        not own or any(site.robots for site in own),
     )
 
 

@@ -40,10 +40,17 @@ class Meta(msgspec.Struct):
     """Of a page that a crawl kept: what went wrong."""
 
 
-def check(path: Path | str) -> list[CheckResult]:
-    """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot be loaded."""
+def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult]:
+    """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot be loaded.
+
+    pages: a folder of other pages, as a crawl keeps those that it could not read (or one such page): no items are expected of
+    them, they are told.
+    """
+    loaded = load(path)
+    if pages is not None:
+        return _others(Path(path), loaded, Path(pages))
     files: dict[Path, list[LoadedSite]] = {}
-    for site in load(path):
+    for site in loaded:
         files.setdefault(site.path, []).append(site)
     results = [result for file, sites in files.items() for result in _file(file, sites)]
     if not results:
@@ -94,18 +101,37 @@ def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
     return results + [CheckResult(str(file), False, f"{own / 'pages' / file.stem}.html is missing") for file in orphans]
 
 
+def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
+    """Pages that lie elsewhere: whether they can be read, and what they give."""
+    files = [where] if where.is_file() else sorted(where.glob("*.html"))
+    if not files:
+        raise ConfigError(
+            f"--pages {where}: no saved pages there: name a folder of NAME.html with NAME.json beside each"
+        )
+    results = []
+    for file in files:
+        found, problem = _read_page(path, sites, file)
+        results.append(CheckResult(str(file), not problem, problem or text(found)))
+    return results
+
+
 def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> CheckResult:
-    try:
-        page, meta = saved(file)
-    except ConfigError as error:
-        return CheckResult(str(file), False, str(error))
-    site = match(sites, page.url)
-    if site is None:
-        return CheckResult(str(file), False, f"no site of {path} takes {page.url}: look at its hosts and paths")
-    found, problem = items_of(site, page, meta)
+    found, problem = _read_page(path, sites, file)
     if not problem:
         problem = _compare(expected, found)
     return CheckResult(str(file), not problem, problem)
+
+
+def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
+    """The items of a saved page, and what went wrong."""
+    try:
+        page, meta = saved(file)
+    except ConfigError as error:
+        return [], str(error)
+    site = match(sites, page.url)
+    if site is None:
+        return [], f"no site of {path} takes {page.url}: look at its hosts and paths"
+    return items_of(site, page, meta)
 
 
 def _compare(expected: Path, found: list[dict[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,26 @@ MOST = 1000
 """Pages kept."""
 LARGEST = 4 << 20
 """Bytes of a page that is kept; larger ones are told of in the log alone."""
+
+
+TOLD = 5
+"""Different errors that are told one by one."""
+
+
+def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
+    """Why pages that were kept since a moment (seconds since the epoch) could not be read, how many for each reason, and
+    the URL of one; the most frequent first."""
+    counts, urls = Counter[str](), dict[str, str]()
+    for file in sorted(folder.glob("*.json")):
+        try:
+            if file.stat().st_mtime < since:
+                continue
+            meta = msgspec.json.decode(file.read_bytes(), type=Meta)
+        except (OSError, msgspec.MsgspecError):
+            continue
+        counts[meta.why] += 1
+        urls.setdefault(meta.why, meta.url)
+    return [(why, count, urls[why]) for why, count in counts.most_common()]
 
 
 class Failed:

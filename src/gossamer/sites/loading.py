@@ -17,6 +17,7 @@ from gossamer.item import Item
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 from gossamer.request import Request
+from gossamer.sinks import formats
 from gossamer.site import Site
 
 
@@ -91,6 +92,7 @@ def _file(path: Path) -> list[LoadedSite]:
     sites = {id(value): value for _, value in named}
     for site in sites.values():
         _selectors(path, site)
+        _sinks(path, site)
         site.freeze({})
     default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type[Item]]] = {}
@@ -169,6 +171,15 @@ def _selectors(path: Path, site: Site) -> None:
             Selector(empty).css(query)
         except ValueError as error:
             raise ConfigError(f"{path}: site {site.name}: must_have: {error}") from None
+
+
+def _sinks(path: Path, site: Site) -> None:
+    """Where its items are kept can be read."""
+    for spec in site.sinks:
+        try:
+            formats.parse(spec)
+        except UsageError as error:
+            raise ConfigError(f"{path}: site {site.name}: sinks: {error}") from None
 
 
 def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.item import Item
-from gossamer.parsing.view import View
+from gossamer.parsing.view import NEEDS, View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
 
-NEEDS = ("priority", "method", "headers", "body", "use", "carry", "id", "country", "proxy", "rung")
 MOST = 100_000
 """Things that one page may yield."""
 
@@ -43,14 +42,18 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         return Parsed(error="parse", detail=f"the page has no {missing[0]!r}, which site {site.name} must have")
     if function is None:
         if use is not None:
-            return Parsed(error="parse", detail=f"site {site.name} has no page function {use!r}")
+            known = ", ".join(one.name for one in site.functions)
+            return Parsed(
+                error="parse", detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}"
+            )
         return Parsed()
-    parsed = Parsed(function=function.name)
+    parsed, yielded = Parsed(function=function.name), None
     try:
         yielded = function.call(view)
         _sort(yielded if yielded is not None else (), view, parsed)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
-        return Parsed(error="parse", detail=_detail(loaded.path, error), function=function.name)
+        detail = _detail(loaded.path, error, function.call, yielded)
+        return Parsed(error="parse", detail=detail, function=function.name)
     return parsed
 
 
@@ -62,7 +65,7 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as in run
-        return [], _detail(loaded.path, error)
+        return [], _detail(loaded.path, error, follow, None)
     return parsed.requests, None
 
 
@@ -72,12 +75,18 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
     for number, one in enumerate(yielded):
         if number >= MOST:
             raise ValueError(f"it yields more than {MOST} things")
-        if isinstance(one, Item | dict):
+        if isinstance(one, Item):
+            parsed.items.append(one)
+        elif isinstance(one, dict):
+            if odd := [name for name in one if not isinstance(name, str)]:
+                raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
             parsed.items.append(one)
         elif isinstance(one, Request):
             parsed.requests.append(_own(one, view))
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
+        elif isinstance(one, Iterator | list | tuple):
+            raise TypeError(f"it yields a {type(one).__name__}: write `yield from` where it gives several things")
         else:
             raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
 
@@ -90,10 +99,16 @@ def _own(request: Request, view: View) -> Request:
     return view.request(request.url, **needs)
 
 
-def _detail(path: Path, error: BaseException) -> str:
-    """File and line of the site's own frame, and what went wrong there."""
+def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
+    """File and line of the site's own frame, and what went wrong there; of what was given, where it was."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
     ]
-    where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}" if frames else path.name
+    code, frame = getattr(function, "__code__", None), getattr(yielded, "gi_frame", None)
+    if frames:
+        where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}"
+    elif code is not None and Path(code.co_filename).resolve() == path.resolve():
+        where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
+    else:
+        where = path.name
     return f"{where}: {type(error).__name__}: {error}"

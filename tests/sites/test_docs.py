@@ -1,0 +1,73 @@
+"""docs/sites.md: its words are those of Site, its site files work."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gossamer.item import Item, plain
+from gossamer.page import Page
+from gossamer.parsing.view import View
+from gossamer.request import Request
+from gossamer.site import KNOWN
+from gossamer.sites import load
+from gossamer.sites.running import run
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "sites.md").read_text()
+FILES = {code.split()[1].rstrip(":"): code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)}
+
+
+def test_every_word_of_a_site_is_documented() -> None:
+    table = TEXT.partition("## What a Site takes")[2].partition("##")[0]
+    words = {
+        word for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", cell)
+    }
+    assert words == set(KNOWN)
+
+
+def test_every_word_of_a_page_is_one() -> None:
+    table = TEXT.partition("| of the page |")[2].partition("\n\n")[0]
+    for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
+        for word in re.findall(r"`(\w+)[(`]", cell):
+            assert hasattr(View, word), word
+
+
+PAGES = [
+    (
+        "shop.py", "https://shop.example/all", "<li class=product data-group=tea><a href=/p/1>x</a></li><a class=next href='?p=2'>n</a>",
+        None, [], ["https://shop.example/p/1", "https://shop.example/all?p=2"],
+    ),
+    (
+        "shop.py", "https://shop.example/p/1", "<h1>Pot</h1><b itemprop=sku>7</b><i class=price>1.299,00 €</i>",
+        Request("https://shop.example/p/1", use="product", carry={"group": "tea"}),
+        [{"sku": "7", "name": "Pot", "group": "tea", "price": 1299}], [],
+    ),
+    (
+        "api.py", "https://api.example/items?page=1", '{"data": {"items": [{"id": 1, "name": "a", "x": 0}]}, "next": "/items?page=2"}',
+        None, [{"id": 1, "name": "a"}], ["https://api.example/items?page=2"],
+    ),
+    ("search.py", "https://search.example/", "<form>", None, [], ["https://search.example/find"]),
+    (
+        "search.py", "https://search.example/find", "<table class=results><tr><td>T<td><a href=/t>t</a></table>",
+        None, [{"title": "T", "link": "/t"}], [],
+    ),
+    (
+        "news.py", "https://news.example/1", "<article><h1>T</h1><time datetime=2024-05-01></article>", None,
+        [{"url": "https://news.example/1", "title": "T", "day": "2024-05-01"}], [],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "url", "body", "request_", "items", "links"), PAGES)
+def test_its_site_files(
+    name: str, url: str, body: str, request_: Request | None, items: list[object], links: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    (site,) = load(tmp_path / name)
+    page = Page(url, 200, [("content-type", "text/html; charset=utf-8")], body.encode(), 0.0, 0.0, len(body))
+    parsed = run(site, View(page, request=request_))
+    assert parsed.detail == ""
+    assert [plain(item) if isinstance(item, Item) else item for item in parsed.items] == items
+    assert [request.url for request in parsed.requests] == links
