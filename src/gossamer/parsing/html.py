@@ -21,6 +21,12 @@ LONGEST_TITLE: Final = 2000
 """Characters of a title that are kept."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
+_REFRESH: Final = re.compile(
+    r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
+    r"""(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]+)|'([^']+)|([^"'].*))""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
 _SVG: Final = turbohtml.Namespace.SVG
 
 
@@ -119,11 +125,15 @@ class Document:
 
     @once
     def refresh(self) -> str | None:
-        """The raw URL of a meta refresh, None where there is none."""
+        """The raw URL of the first meta refresh that has one, None where there is none; what is in a noscript does not count."""
         if not self._metas("http-equiv", "refresh"):
             return None
-        found = self.tree.meta_refresh("")
-        return found[1] if found is not None else None
+        inert = set(self.tree.select("noscript meta, template meta"))
+        for element in self.tree.select('meta[http-equiv="refresh" i][content]'):
+            found = _REFRESH.match(attribute_of(element, "content"))
+            if found and element not in inert:
+                return found[1] or found[2] or found[3]
+        return None
 
     @once
     def metas(self) -> list[tuple[str, str, str]]:
