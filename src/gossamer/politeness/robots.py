@@ -28,7 +28,9 @@ _KEYS: Final = {
     **dict.fromkeys(("crawl-delay", "crawldelay", "crawl delay"), _DELAY),
     **dict.fromkeys(("request-rate", "requestrate", "request rate"), _RATE),
 }
-_BLANK: Final = re.compile(r"(user[- ]?agent|(?:dis)?allow|diss?all?ow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I)
+_BLANK: Final = re.compile(
+    r"(user[- ]?agent|(?:dis)?allow|diss?all?ow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I
+)
 _LONGER: Final = re.compile(r"(user-?agent|disallow|allow|site-?map|crawl-?delay|request-?rate)[a-z-]+", re.I)
 _SECONDS: Final = re.compile(r"(\d{1,15}(?:[.,]\d{0,15})?|[.,]\d{1,15})\s*(?:s|secs?|seconds?)?", re.I | re.A)
 _PER: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
