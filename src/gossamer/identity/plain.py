@@ -33,8 +33,18 @@ class Plain:
         self._jars: OrderedDict[str, Jar] = OrderedDict()
 
     def headers(self, request: Request) -> dict[str, str]:
-        """All headers that this request carries beyond the collector's own."""
-        if not (self._open or self._secret or self._basic or self._jars or self._of_host or request.headers):
+        """All headers that this request carries beyond the collector's own: what was given, and the host's own cookies."""
+        out = self.given(request)
+        if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
+            own = request.headers or {}
+            if (cookies := jar.header(request.url)) and "cookie" not in map(str.lower, own):
+                name = next((name for name in out if name.lower() == "cookie"), "Cookie")
+                out[name] = f"{out[name]}; {cookies}" if name in out else cookies
+        return out
+
+    def given(self, request: Request) -> dict[str, str]:
+        """The headers that people gave: for the crawl, for the host (credentials, its site) and for the request."""
+        if not (self._open or self._secret or self._basic or self._of_host or request.headers):
             return {}
         host = split(request.url)[1]
         out = dict(self._open)
@@ -44,8 +54,6 @@ class Plain:
             out = _over(wanted, out)
         if host in self._basic:
             out["Authorization"] = self._basic[host]
-        if self._jars and (jar := self._jars.get(self._domain(host))) and (cookies := jar.header(request.url)):
-            out["Cookie"] = f"{out['Cookie']}; {cookies}" if "Cookie" in out else cookies
         return _over(out, request.headers) if request.headers else out
 
     def took(self, page: Page) -> None:
