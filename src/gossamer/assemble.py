@@ -84,6 +84,7 @@ class Setup(msgspec.Struct, kw_only=True):
     allowed: list[str]
     """Private hosts that were typed as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
+    """By origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     alone: bool = True
@@ -161,8 +162,6 @@ class Bench:
         self.folder = Path(settings.data) / setup.crawl
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
-        own_domains = {domain(urls.host(seed)) for seed in setup.seeds}
-        self.own: Callable[[str], bool] = lambda host: domain(host) in own_domains
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
         self.scope = scope(setup.spec, settings, setup.seeds)
@@ -203,7 +202,9 @@ class Bench:
             self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
             parse=urls.parse, treat=treat,
         )  # fmt: skip
-        self.identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain, of_host)
+        self.identity = Plain(
+            self.setup.job.headers, self.setup.credentials, self.setup.seeds, urls.registered_domain, of_host
+        )
         return Visitor(
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,

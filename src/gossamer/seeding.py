@@ -40,7 +40,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)
         if secret is not None:
-            credentials[urls.host(bare)] = secret
+            credentials[urls.origin(bare)] = secret
         given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
