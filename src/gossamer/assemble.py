@@ -200,7 +200,7 @@ class Bench:
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
             self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse, treat=treat, opens=lambda host: self.taker.scope.opens(host),
+            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host),
         )  # fmt: skip
         self.identity = Plain(
             self.setup.job.headers, self.setup.credentials, self.setup.seeds, urls.registered_domain, of_host

@@ -12,7 +12,7 @@ from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup
 from gossamer.errors import UsageError
-from gossamer.frontier.crawls import Record, Spec
+from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 from gossamer.request import Request
@@ -30,6 +30,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
     read = [targets.read(text) for text in job.targets]
     sites = site_files.load_all(job.targets, job.args)
     name = job.name or targets.crawl_name(read, [site.name for site in sites])
+    check_name(name)  # before the first folder of that name
     rejected: list[targets.Rejected] = []
     given: list[Request] = []
     credentials: dict[str, tuple[str, str]] = {}
