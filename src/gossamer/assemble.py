@@ -25,7 +25,7 @@ from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, con
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog
-from gossamer.parts import Collector, FileOutput, TableSink
+from gossamer.parts import Collector, FileOutput, Given, TableSink
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
@@ -85,6 +85,7 @@ class Setup(msgspec.Struct, kw_only=True):
     allowed: list[str]
     """Private hosts that were typed as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
+    """By origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     alone: bool = True
@@ -128,7 +129,9 @@ def policy(settings: Settings) -> Policy:
     )  # fmt: skip
 
 
-def collector(settings: Settings, resolver: Resolver, archive: str | None, *, robots: bool = False) -> Collector:
+def collector(
+    settings: Settings, resolver: Resolver, archive: str | None, given: Given | None = None, *, robots: bool = False
+) -> Collector:
     """The plain rung or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
         from gossamer.collectors.archive import archive_collector
@@ -142,7 +145,7 @@ def collector(settings: Settings, resolver: Resolver, archive: str | None, *, ro
     if settings.cache:
         from gossamer.collectors.cache import CacheCollector
 
-        return CacheCollector(plain, settings.cache)
+        return CacheCollector(plain, settings.cache, given)
     return plain
 
 
@@ -160,8 +163,6 @@ class Bench:
         self.folder = Path(settings.data) / setup.crawl
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
-        own_domains = {domain(urls.host(seed)) for seed in setup.seeds}
-        self.own: Callable[[str], bool] = lambda host: domain(host) in own_domains
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
         self.scope = scope(setup.spec, settings, setup.seeds)
@@ -172,7 +173,7 @@ class Bench:
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.http = collector(settings, self.resolver, setup.job.archive)
+        self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
         self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
@@ -200,11 +201,13 @@ class Bench:
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
             self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse, treat=treat,
+            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host),
         )  # fmt: skip
-        identity = Plain(self.setup.job.headers, self.setup.credentials, self.own, urls.registered_domain, of_host)
+        self.identity = Plain(
+            self.setup.job.headers, self.setup.credentials, self.setup.seeds, urls.registered_domain, of_host
+        )
         return Visitor(
-            self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, identity, parse=urls.parse,
+            self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gossamer.page import Failure, Page
@@ -40,6 +40,10 @@ class Collector(Protocol):
 
     async def close(self) -> None:
         """Let connections go."""
+
+
+Given = Callable[[Request], Mapping[str, str]]
+"""The headers of a request that people gave."""
 
 
 class FileSink(Protocol):

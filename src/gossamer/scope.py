@@ -66,7 +66,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "filter"
         if not self._inside(url, host):
             return "scope"
-        if ":" in host and _port(host) not in self.ports:
+        if ":" in host and not self.opens(host):
             return "filter"
         if url in self.seeds:
             return None
@@ -77,6 +77,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         if len(url) > self.longest or trap(url, self.today):
             return "trap"
         return None
+
+    def opens(self, host: str) -> bool:
+        """Whether the port of `host[:port]` may be dialled."""
+        port = _port(host)
+        return not port or port in self.ports
 
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
         """(gate, verdict, rule) of each filter in their order.
@@ -109,7 +114,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         hosts = [urls.host(seed) for seed in seeds]
         places = {urls.registered_domain(host) for host in hosts} if self.mode == "domain" else set(hosts)
         folders = {_folder(seed) for seed in seeds} if self.mode == "prefix" else set()
-        ports = {_port(host) for host in hosts if ":" in host}
+        ports = {_port(host) for host in hosts} - {0}
         return msgspec.structs.replace(
             self, seeds=self.seeds | set(seeds), places=self.places | places, ports=self.ports | ports,
             prefixes=tuple(sorted(folders.union(self.prefixes))),
@@ -142,7 +147,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
         rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
         yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
-        closed = ":" in host and _port(host) not in self.ports
+        closed = not self.opens(host)
         rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"
         yield "port", "filter" if closed else None, rule
         if url in self.seeds:
@@ -171,7 +176,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _port(host: str) -> int:
-    """The port in `host:port`; 0 when there is none (an IPv6 address)."""
+    """The port in `host:port`; 0 when there is none."""
     port = host.rpartition(":")[2]
     return int(port) if port.isdecimal() and len(port) < 6 else 0
 

@@ -12,7 +12,7 @@ from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Output, Setup
 from gossamer.errors import UsageError
-from gossamer.frontier.crawls import Record, Spec
+from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 from gossamer.request import Request
@@ -32,6 +32,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = job.name or targets.crawl_name(read, [site.name for site in sites])
+    check_name(name)  # before the first folder of that name
     rejected: list[targets.Rejected] = []
     given: list[Request] = []
     credentials: dict[str, tuple[str, str]] = {}
@@ -42,7 +43,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)
         if secret is not None:
-            credentials[urls.host(bare)] = secret
+            credentials[urls.origin(bare)] = secret
         given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)

@@ -84,6 +84,17 @@ def adds_up(summary: dict[str, Any]) -> bool:
     return bool(summary["found"] == parts + sum(summary["skipped"].values()))
 
 
+@pytest.mark.parametrize("name", ["../../evil", "..", "a/b", "a\nb", ".hidden", "x" * 400, "a" * 81, "é"])
+def test_a_name_that_is_no_folder_s_makes_no_folder(room: Path, name: str) -> None:
+    data = room / "deep" / "deeper" / "data"
+    code, _, err = gossamer(room, "crawl", "http://127.0.0.1:9/", "--name", name, "--data", str(data))
+    assert code == 2
+    assert "use letters, digits" in err
+    assert not [
+        path for path in room.rglob("*") if path.name in ("evil", "lock", "b", ".hidden") or len(path.name) > 80
+    ]
+
+
 def test_a_crawl_and_what_can_be_asked_of_it(room: Path, web: str) -> None:
     words = ("crawl", f"{web}/", "--delay", "0", "-o", "out.jsonl", "--name", "c")
     code, out, err = gossamer(room, *words, "--json", "--quiet")

@@ -35,6 +35,7 @@ class Counting:
             return found
         status = found.status if isinstance(found, Kept) else 200
         answer = [("content-type", "text/html"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]
+        answer += found.headers if isinstance(found, Kept) else []
         return Page(
             request.url,
             status,
@@ -91,6 +92,43 @@ async def test_what_tells_answers_apart(tmp_path: Path) -> None:
     assert b"Basic" not in data
     assert b"s=1" not in data
     await collector.close()
+
+
+async def test_cookies_of_sites_differ_by_name_and_given_ones_by_value(tmp_path: Path) -> None:
+    inner = Counting()
+    given: dict[str, str] = {}
+    collector = CacheCollector(inner, str(tmp_path), lambda request: given)
+    request = Request("http://e.com/a")
+    for cookie in ("sid=1; b=2", "b=3; sid=4", "sid=5; b=6"):
+        assert good(await collector.collect(request, {"Cookie": cookie})).body == b"<p>1"
+    assert good(await collector.collect(request, {"Cookie": "sid=1"})).body == b"<p>2"
+    assert good(await collector.collect(request, {})).body == b"<p>3"
+    for number, person in enumerate(("ann", "bob"), 4):
+        given = {"cookie": f"who={person}"}
+        assert good(await collector.collect(request, {"cookie": f"who={person}; sid=1"})).body == b"<p>%d" % number
+        assert good(await collector.collect(request, {"cookie": f"who={person}; sid=2"})).body == b"<p>%d" % number
+    assert len(inner.asked) == 5
+    await collector.close()
+
+
+async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> None:
+    """Whether the cookie's name was known before (a session that ended) or not; the same again in a later run."""
+    url = "http://e.com/a"
+    bounce = Kept(302, [("location", "/a"), ("set-cookie", "sid=2")])
+    answers = iter([bounce, Kept(200)])
+
+    class Bouncing(Counting):
+        async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+            self.answers["a"] = next(answers)
+            return await super().collect(request, headers)
+
+    inner = Bouncing()
+    for _ in range(2):
+        collector = CacheCollector(inner, str(tmp_path), lambda request: {})
+        statuses = [good(await collector.collect(Request(url), {"Cookie": f"sid={value}"})).status for value in (1, 2)]
+        assert statuses == [302, 200]
+        await collector.close()
+    assert len(inner.asked) == 2
 
 
 async def test_only_what_stays_is_kept(tmp_path: Path) -> None:

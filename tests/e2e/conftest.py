@@ -15,13 +15,6 @@ from conftest import valkey_binary
 from e2e.runs import end_all
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """pycurl keeps a copy of each socket that it is handed; the original is closed by going out of scope."""
-    for item in items:
-        if item.path.parent.name == "e2e":
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
-
-
 @pytest.fixture(autouse=True)
 def nobody_is_left(tmp_path: Path) -> Iterator[None]:
     """A test that failed leaves no process behind."""

@@ -181,7 +181,7 @@ class Eater:
     """The parts that read, as one worker has them; `claim` is the page's own."""
 
     def __init__(self) -> None:
-        self.identity = Plain({}, {}, lambda _: True, urls.registered_domain)
+        self.identity = Plain({}, {}, [], urls.registered_domain)
         self.claim = Claim(1, 0, "www.example.com", Request(URL))
         taker = Taker(
             Scope.of([URL], "any"), seed=7, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda _: 0,

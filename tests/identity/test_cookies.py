@@ -150,6 +150,11 @@ def test_size_and_number_are_bounded() -> None:
     assert len(jar._domains) == DOMAINS
 
 
+def test_attributes_count_however_far_behind() -> None:
+    jar = jar_with("https://e.com/", b"a=1;" + b" x=y;" * 10_000 + b" Secure")
+    assert (jar.header("https://e.com/"), jar.header("http://e.com/")) == ("a=1", "")
+
+
 def test_secure_cookies_are_forgotten_last() -> None:
     jar = jar_with("https://e.com/", b"first=1; Secure", *(b"n%d=1" % i for i in range(PER_DOMAIN + 5)))
     assert jar.header("https://e.com/").startswith("first=1; ")
@@ -182,6 +187,7 @@ def test_no_jar_is_made_of_something_else(state: Any) -> None:
         ("Wed Aug  7 08:04:19 2019", 1565165059), ("07 aug 2019 8:4:19", 1565165059), ("08:04:19 2019 august 7th", 1565165059),
         ("1 Jan 70 00:00:00", 0), ("1 Jan 69 00:00:00", 3124224000), ("1 Jan 1601 00:00:00", -11644473600),
         ("1 Jan 1600 00:00:00", None), ("32 Jan 2019 00:00:00", None), ("1 Jan 2019 24:00:00", None), ("1 Jan 2019", None),
+        ("29 Feb 2020 00:00:00", 1582934400), ("29 Feb 2019 00:00:00", None), ("31 Apr 2019 00:00:00", None),
         ("1 Foo 2019 00:00:00", None), ("", None), ("tomorrow", None),
     ],
 )  # fmt: skip

@@ -79,6 +79,23 @@ def test_what_is_said_of_them(body: str, link: Link) -> None:
     assert hrefs(document) == (([], 1) if link.nofollow else (["x"], 0))
 
 
+@pytest.mark.parametrize(
+    ("content", "url"),
+    [
+        ("5; url='/x y'", "https://e.com/x%20y"), ("0, /x", "https://e.com/x"), ("0;/x", "https://e.com/x"), ("0 /x", "https://e.com/x"),
+        (".5;url=/x", "https://e.com/x"), ("1.5.;url=/x", "https://e.com/x"), ("0;url=/a'b", "https://e.com/a'b"),
+        ("0;url='/a'b", "https://e.com/a"), ("0;urlx", "https://e.com/dir/urlx"), ("0 ; url = /x", "https://e.com/x"),
+        ("0\n,\turl\n=\n/x", "https://e.com/x"), ("0;;url=/x", "https://e.com/dir/;url=/x"), ("0;u=/x", "https://e.com/dir/u=/x"),
+        ("0", None), ("", None), ("0;", None), ("0;url=  ", None), ("0;url=''", None), ("0url=/x", None), ("x;url=/x", None), (";url=/x", None),
+        ("-1;url=/x", None), ("0;url=//%", None), ("0;url=http://[::1", None), ("0;url=http://a b/", None), ("0;url=//\ufffe", None),
+    ],
+)  # fmt: skip
+def test_a_refresh_as_browsers_read_it(content: str, url: str | None) -> None:
+    """HTML Standard, "shared declarative refresh steps"; what is no URL is no link, and no exception."""
+    body = f'<noscript><meta http-equiv=refresh content="0;no"></noscript><meta http-equiv=refresh content="{content}">'
+    assert found(body) == ([] if url is None else [url])
+
+
 def test_nofollow_is_counted_once_an_address() -> None:
     body = (
         b"<a rel=nofollow href=x#1><a rel=nofollow href=x#2><a rel=nofollow href=y><a href=z><a rel=nofollow href=z#3>"

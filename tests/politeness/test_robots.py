@@ -67,6 +67,14 @@ from gossamer.politeness.robots import LONGEST_DELAY, Robots
         ("Disallow\t:\t/x\t", "/x", False),
         ("Disalow: /x", "/x", False),
         ("Disallow: x", "/x", False),
+        ("Disalow /x", "/x", False),
+        ("Dissallow /x", "/x", False),
+        ("Disallowed: /x", "/x", False),
+        ("disallow-all: /x", "/x", False),
+        ("Disallow /x:y", "/x:y", False),
+        ("Disallow: /\nAllowed: /x", "/x", True),
+        ("Disallow these: /x", "/x", True),
+        ("Not-Disallow: /x", "/x", True),
         ("Disallow: /x # not this", "/x", False),
         ("Disallow: /x#y", "/x", False),
         ("Disallow nothing at all", "/nothing", True),
@@ -88,6 +96,7 @@ Disallow: /orphan
 
 User-agent: gossamer
 User-agent: Other/2.0 (the other one)
+User-agents: third; fourth
 Disallow: /shared
 
 User-agent: *
@@ -107,6 +116,8 @@ Allow: /shared/not
         ("gossamer/1.2 (+https://example.com/bot)", {"/shared", "/more"}),
         ("Mozilla/5.0 (compatible; gossamer/1.2; +https://other/2.0)", {"/shared", "/more"}),
         ("other", {"/shared", "/shared/not"}),
+        ("third", {"/shared", "/shared/not"}),
+        ("fourth", {"/star"}),
         ("gossamer-images", {"/star"}),
         ("goss", {"/star"}),
         ("*", {"/star"}),

@@ -107,8 +107,9 @@ class Road:
         )  # fmt: skip
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
         self.gate = Gate(
-            self.frontier, net, agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse
-        )
+            self.frontier, net, agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse,
+            opens=self.taker.scope.opens,
+        )  # fmt: skip
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()
         self.state = "running"

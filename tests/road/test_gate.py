@@ -207,8 +207,12 @@ async def test_six_redirects_are_as_if_there_were_none(road: Make) -> None:
     assert (await pages(table))[0].robots == OPEN
 
 
-@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://a.example/", "", "http://", "javascript:1"])
-async def test_a_redirect_to_what_is_no_http_url_opens_the_host(road: Make, place: str) -> None:
+@pytest.mark.parametrize(
+    "place",
+    ["file:///etc/passwd", "ftp://a.example/", "", "http://", "javascript:1", "http://b.example:6379/", "//b.example:25/x",
+     "http://me:secret@b.example/", "http://me@b.example/"],
+)  # fmt: skip
+async def test_a_redirect_to_what_no_page_may_lead_to_opens_the_host(road: Make, place: str) -> None:
     table = road(net := Net({ROBOTS: to(place)}), obey=True)
     await table.add("http://a.example/x")
     await table.gate.fetch(await robots_claim(table))

@@ -66,9 +66,7 @@ def test_treatment_of_a_host() -> None:
 
 
 def test_headers_meet_whatever_their_case() -> None:
-    plain = Plain(
-        {"Accept": "crawl"}, {}, lambda host: True, lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"}
-    )
+    plain = Plain({"Accept": "crawl"}, {}, [], lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"})
     assert plain.headers(Request("https://a.example/")) == {"X-Site": "1", "Accept": "crawl"}
     own = Request("https://a.example/", headers={"accept": "own"})
     assert plain.headers(own) == {"X-Site": "1", "accept": "own"}

@@ -89,6 +89,7 @@ def test_ports() -> None:
     six = Scope.of(["http://[::1]/"], "any")
     assert refuse(six, "http://[::1]/a") is None
     assert refuse(six, "http://[::1]:22/a") == "filter"
+    assert refuse(Scope.of(["http://e.com/"], "any"), "http://[2606:4700::1111]/a") is None
     assert refuse(six, "http://[::2]:8080/a") is None
 
 

@@ -90,6 +90,7 @@ def test_parameters_that_choose_a_page_stay(query: str) -> None:
         ("http://e.com/a;jsessionid=1A2B/b;v=1", "http://e.com/a/b;v=1"),
         ("http://e.com/a/..;jsessionid=1/b", "http://e.com/b"),
         ("http://e.com/(S(abc123))/p.aspx", "http://e.com/p.aspx"),
+        ("http://e.com/a/(S(x));sid=1/(S(y))/b", "http://e.com/a/b"),
         ("http://e.com/wiki/A_(b(c))", "http://e.com/wiki/A_(b(c))"),
         ("http://e.com/p?sid=9f86d081884c7d659a2feaa0c55ad015&a=1", "http://e.com/p?a=1"),
         ("http://e.com/p?", "http://e.com/p"),
@@ -133,6 +134,7 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=12).map("".join))
 @example("http://e.com/?utm_source=1?#", None)
 @example("http://e.com/a;jsess;jsessionid=1ionid=2", None)
 @example("http://e.com/(S(a))/(S(b))/..;sid=1/;sid=2", None)
+@example("http://e.com/(S(x));sid=a/..;sid=b/(S(y))/c", None)
 @example("", "HTTP:;SESSIONID=")
 @example("web+x:/..//not-a-host#a", None)
 def test_any_text_is_a_url_or_none_and_stays_what_it_became(text: str, base: str | None) -> None:

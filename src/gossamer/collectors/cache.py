@@ -2,6 +2,10 @@
 
 A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again. Only answers that
 stay are kept: no failure, no 5xx, 408, 425 or 429. Processes may share the folder: files are written aside and renamed.
+
+Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their values change with
+each answer and each hour, and a crawl that ran an hour ago would be fetched anew. Who logs in by a form as somebody else
+takes another folder. A page that redirects to itself (to set a cookie) is kept as two answers.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from contextlib import contextmanager
 import msgspec
 import xxhash
 
+from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.page import Failure, Headers, Page
-from gossamer.parts import Collector
+from gossamer.parts import Collector, Given
 from gossamer.request import Request
 
 _MAGIC = b"gossamer-cache-1"
@@ -46,12 +51,14 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Replays what the folder has, asks `inner` for the rest. Raises ConfigError when the folder cannot be used."""
+    """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people gave; without it
+    all count as given. Raises ConfigError when the folder cannot be used."""
 
     name = "cache"
 
-    def __init__(self, inner: Collector, folder: str) -> None:
-        self._inner = inner
+    def __init__(self, inner: Collector, folder: str, given: Given | None = None) -> None:
+        self._inner, self._given = inner, given
+        self._bounced: dict[bytes, None] = {}
         self._counter = itertools.count()
         try:
             os.makedirs(folder, 0o700, exist_ok=True)
@@ -64,9 +71,13 @@ class CacheCollector:
     async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
         """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
         began = time.perf_counter()
-        key = digest(request, headers)
+        key = digest(request, headers, headers if self._given is None else self._given(request))
+        if key in self._bounced:  # its answer led back here
+            del self._bounced[key]
+            key = hashlib.blake2b(key, digest_size=24).digest()
         entry = self._read(key)
         if entry is not None:
+            self._note(key, request.url, entry.status, entry.headers)
             return Page(
                 request.url, entry.status, entry.headers, entry.body, entry.fetched_at, time.perf_counter() - began,
                 entry.wire, self.name, entry.version, entry.address, 0,
@@ -74,7 +85,16 @@ class CacheCollector:
         result = await self._inner.collect(request, headers)
         if isinstance(result, Page) and result.status < 500 and result.status not in _PASSING:
             self._write(key, result)
+            self._note(key, request.url, result.status, result.headers)
         return result
+
+    def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
+        """Remember a redirect to itself: asked for again, it is another question."""
+        target = next((value for name, value in headers if name == "location"), None) if 300 <= status < 400 else None
+        if target is not None and urls.canonical(target, url) == urls.canonical(url):
+            self._bounced[key] = None
+            if len(self._bounced) > 10_000:
+                del self._bounced[next(iter(self._bounced))]
 
     async def close(self) -> None:
         """Close the inner collector and the folder."""
@@ -141,14 +161,20 @@ class CacheCollector:
             return
 
 
-def digest(request: Request, headers: Mapping[str, str]) -> bytes:
-    """What tells answers apart: method, URL, body, and the headers that carry credentials (hashed, so none is on the disk).
+def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str]) -> bytes:
+    """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is on the disk), and
+    the names of all cookies that are sent.
 
-    >>> digest(Request("http://e.com/"), {"Cookie": "a"}) == digest(Request("http://e.com/"), {"Cookie": "b"})
+    >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
+    >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
+    True
+    >>> digest(Request("http://e.com/"), one, one) == digest(Request("http://e.com/"), other, other)
     False
     """
-    secret = sorted((name.lower(), value) for name, value in headers.items() if _SECRET.search(name))
-    return hashlib.blake2b(_pack([request.method, request.url, request.body, secret]), digest_size=24).digest()
+    secret = sorted((name.lower(), value) for name, value in given.items() if _SECRET.search(name))
+    sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+    names = sorted({pair.partition("=")[0].strip() for pair in sent.split(";")})
+    return hashlib.blake2b(_pack([request.method, request.url, request.body, secret, names]), digest_size=24).digest()
 
 
 @contextmanager

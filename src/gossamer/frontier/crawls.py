@@ -56,6 +56,15 @@ class Record(msgspec.Struct):
     """Names and versions (a hash of the file) of the sites that it runs with."""
 
 
+def check_name(name: str) -> None:
+    """Raise UsageError for what cannot be the name of a crawl, and so of its folder."""
+    if not keys.NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o "
+            "alone"
+        )
+
+
 class Crawls:
     """The crawls of a store."""
 
@@ -90,10 +99,7 @@ class Crawls:
 
     async def begin(self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None) -> Record:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
-        if not keys.NAME.match(name):
-            raise UsageError(
-                f"--name {name!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o alone"
-            )
+        check_name(name)
         record = await self.get(name)
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]

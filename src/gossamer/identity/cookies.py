@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from calendar import timegm
+from calendar import monthrange, timegm
 from collections.abc import Callable
 from typing import Any
 
@@ -165,7 +165,7 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
     Parsed(name='a', value='b', domain='', path='/x', secure=True, expires=None)
     """
-    text = header[: SIZE * 4].decode("latin-1")
+    text = header.decode("latin-1")
     if end := _END.search(text):
         text = text[: end.start()]
     if _CONTROL.search(text):
@@ -218,7 +218,7 @@ def parse_date(text: str) -> float | None:
     if clock is None or day is None or month is None or year is None:
         return None
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
-    if not 1 <= day <= 31 or year < 1601 or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+    if year < 1601 or not 1 <= day <= monthrange(year, month)[1] or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
         return None
     return float(timegm((year, month, day, *clock)))
 

@@ -2,50 +2,66 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gossamer.identity.cookies import Jar
 from gossamer.page import Page
 from gossamer.request import Request, split
 
-SECRET = ("authorization", "cookie", "proxy-authorization", "x-api-key")
-"""Headers that go to the seeds' own hosts alone."""
+SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|credential", re.IGNORECASE)
+"""Names of headers that go to the seeds' own origins alone."""
 JARS = 2000
 
 
 class Plain:
-    """Headers for a request. `credentials`: host -> (user, password); `domain`: host -> registered domain;
+    """Headers for a request. `credentials`: origin -> (user, password); `seeds`: URLs, at whose origins the crawl's secrets may be
+    shown (`www.` or not; https also where the seed said http, never the other way round); `domain`: host -> registered domain;
     `of_host`: headers that a host's site wants; those of the crawl and of the request go before them."""
 
     def __init__(
-        self, headers: Mapping[str, str], credentials: Mapping[str, tuple[str, str]], own: Callable[[str], bool],
+        self, headers: Mapping[str, str], credentials: Mapping[str, tuple[str, str]], seeds: Iterable[str],
         domain: Callable[[str], str], of_host: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:  # fmt: skip
-        self._open = {k: v for k, v in headers.items() if k.lower() not in SECRET}
-        self._secret = {k: v for k, v in headers.items() if k.lower() in SECRET}
+        self._open = {k: v for k, v in headers.items() if not SECRET.search(k)}
+        self._secret = {k: v for k, v in headers.items() if SECRET.search(k)}
         self._basic = {
-            host: "Basic " + b64encode(f"{user}:{password}".encode()).decode()
-            for host, (user, password) in credentials.items()
+            origin: "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+            for origin, (user, password) in credentials.items()
         }
-        self._own, self._domain, self._of_host = own, domain, of_host
+        self._own = {_place(*split(seed)[:2]) for seed in seeds} if self._secret else set[tuple[str, str]]()
+        self._domain, self._of_host = domain, of_host
         self._jars: OrderedDict[str, Jar] = OrderedDict()
 
     def headers(self, request: Request) -> dict[str, str]:
-        """All headers that this request carries beyond the collector's own."""
-        if not (self._open or self._secret or self._basic or self._jars or self._of_host or request.headers):
+        """All headers that this request carries beyond the collector's own: what was given, and the host's own cookies."""
+        out = self.given(request)
+        if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
+            own = request.headers or {}
+            if (cookies := jar.header(request.url)) and "cookie" not in map(str.lower, own):
+                name = next((name for name in out if name.lower() == "cookie"), "Cookie")
+                out[name] = f"{out[name]}; {cookies}" if name in out else cookies
+        return out
+
+    def given(self, request: Request) -> dict[str, str]:
+        """The headers that people gave: for the crawl, for the host (credentials, its site) and for the request."""
+        if not (self._open or self._secret or self._basic or self._of_host or request.headers):
             return {}
-        host = split(request.url)[1]
+        scheme, host, _ = split(request.url)
         out = dict(self._open)
-        if self._secret and self._own(host):
+        if self._secret and not self._own.isdisjoint(_places(*_place(scheme, host))):
             out |= self._secret
         if self._of_host is not None and (wanted := self._of_host(host)):
             out = _over(wanted, out)
-        if host in self._basic:
-            out["Authorization"] = self._basic[host]
-        if self._jars and (jar := self._jars.get(self._domain(host))) and (cookies := jar.header(request.url)):
-            out["Cookie"] = f"{out['Cookie']}; {cookies}" if "Cookie" in out else cookies
+        if self._basic:
+            basic = next(
+                (self._basic[origin] for origin in map("://".join, _places(scheme, host)) if origin in self._basic),
+                None,
+            )
+            if basic is not None:
+                out = _over(out, {"Authorization": basic})
         return _over(out, request.headers) if request.headers else out
 
     def took(self, page: Page) -> None:
@@ -58,6 +74,16 @@ class Plain:
                     if len(self._jars) > JARS:
                         self._jars.popitem(last=False)
                 jar.take(page.url, value.encode("latin-1"))
+
+
+def _place(scheme: str, host: str) -> tuple[str, str]:
+    """An origin's scheme and authority, that of `www.` as the one without it."""
+    return scheme, host.removeprefix("www.")
+
+
+def _places(scheme: str, host: str) -> list[tuple[str, str]]:
+    """The origins whose secrets a request may carry: its own, and where it is https the one before an upgrade."""
+    return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:

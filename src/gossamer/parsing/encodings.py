@@ -18,7 +18,9 @@ LATE = 65_536
 """Bytes in which a late `<meta>` counts, as it does in a browser that reads on until the end of the head."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
-_XML = re.compile(rb"""<\?xml\s[^>]{0,300}?encoding\s*=\s*(?:"([^">]{1,60})"|'([^'>]{1,60})')""")
+_XML = re.compile(
+    rb"""<\?xml(?:(?!encoding)[^>])*+encoding[\0-\x20]*=[\0-\x20]*(?:"([^">\0-\x20]+)"|'([^'>\0-\x20]+)')[^>]*>"""
+)
 _NAME = re.compile(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
 _EQUALS = re.compile(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
 _WORD = re.compile(rb"[\t\n\f\r >]")

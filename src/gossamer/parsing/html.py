@@ -15,12 +15,22 @@ import turbohtml
 import xxhash
 
 from gossamer.parsing.addresses import Base
-from gossamer.parsing.encodings import encoding
+from gossamer.parsing.encodings import decode, encoding
 
 LONGEST_TITLE: Final = 2000
 """Characters of a title that are kept."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
+_REFRESH: Final = re.compile(
+    r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
+    r"""(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]+)|'([^']+)|([^"'].*))""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
+_MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
+_MERGES: Final = 20_000_000
+"""Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy of all
+attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than 90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
 
 
@@ -110,11 +120,15 @@ class Document:
 
     @once
     def refresh(self) -> str | None:
-        """The raw URL of a meta refresh, None where there is none."""
+        """The raw URL of the first meta refresh that has one, None where there is none; what is in a noscript does not count."""
         if not self._metas("http-equiv", "refresh"):
             return None
-        found = self.tree.meta_refresh("")
-        return found[1] if found is not None else None
+        inert = set(self.tree.select("noscript meta, template meta"))
+        for element in self.tree.select('meta[http-equiv="refresh" i][content]'):
+            found = _REFRESH.match(attribute_of(element, "content"))
+            if found and element not in inert:
+                return found[1] or found[2] or found[3]
+        return None
 
     def _metas(self, attribute: str, value: str) -> list[str]:
         """The contents of the meta elements of that name, or http-equiv, in any case."""
@@ -133,8 +147,11 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
     kind = (content_type or "").partition(";")[0]
     if kind.strip().lower() not in _HTML_TYPES:
         body = b""
+    name = encoding(body, content_type)
+    if len(body) > 20_000:
+        body = _merging(body, name)
     try:
-        tree = _tree(body, encoding(body, content_type))
+        tree = _tree(body, name)
     except LookupError:
         tree = _tree(body, None)
     return Document(tree, url, robots_header)
@@ -143,6 +160,19 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:
     # Shadow roots written into the page stay templates, where selectors find their links.
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
+
+
+def _merging(body: bytes, name: str) -> bytes:
+    """The same page; of too many start tags of body and html the later ones are other empty elements."""
+    most = max(2, _MERGES // len(body))
+    wide = name.startswith("utf-16")
+    if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:
+        return body
+    if wide:
+        body = decode(body, f"text/html; charset={name}").encode("utf-8")
+    left = iter(range(most))
+    body = _MERGED.sub(lambda found: found[0] if next(left, None) is not None else b"<wbr" + found[0][5:], body)
+    return b"\xef\xbb\xbf" + body if wide else body
 
 
 def attribute_of(element: turbohtml.Element, name: str) -> str:

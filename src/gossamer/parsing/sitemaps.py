@@ -27,18 +27,17 @@ _LONGEST: Final = 8192
 
 _TAG: Final = re.compile(
     r"<(?=[!/a-zA-Z_])(?:"
-    r"((?:[\w.\-]{1,64}+:)?+)(?:(url|sitemap|item|entry)(?=[\s/>])([^<>]*+)>"
+    r"((?:[\w.\-]{1,64}+:)?+)(?:"
+    r"(url|sitemap|item|entry|source|content|summary)(?=[\s/>])([^<>]*+)>"
     r"|(loc|lastmod|changefreq|priority|link|guid|pubDate|pubdate|date|updated|modified|published)"
     r"(?=[\s/>])([^<>]*+)>([^<]*+))"
-    r"|/(?:[\w.\-]{1,64}+:)?+(url|sitemap|item|entry)\s*+>"
+    r"|/((?:[\w.\-]{1,64}+:)?+)(url|sitemap|item|entry|source|content|summary)\s*+>"
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
 """A holder begins, a value with its text, a holder ends, something special."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
-_XML_BASE: Final = re.compile(
-    r"""<(?:[\w.\-]{1,64}:)?(?:rss|feed)\s[^<>]*?xml:base\s*=\s*["']([^"'<>]*)""", re.IGNORECASE
-)
+_XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _REFERENCE: Final = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));", re.IGNORECASE)
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -46,6 +45,8 @@ _OLD_RSS: Final = re.compile(r"<!DOCTYPE\s+rss\s[^\[<>]*>", re.IGNORECASE)
 """RSS 0.91 says where its DTD is; nobody looks there. Any other DOCTYPE is refused."""
 _DATES: Final = ("updated", "modified", "pubDate", "pubdate", "date", "published")
 _LINE: Final = re.compile(r"https?://\S+", re.IGNORECASE)
+_INNER: Final = frozenset({"source", "content", "summary"})
+_ALTERNATE: Final = ("alternate", "http://www.iana.org/assignments/relation/alternate")
 _FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
 
@@ -96,13 +97,17 @@ class _Scan:
     def __init__(self, text: str, url: str) -> None:
         self.text = text
         self.base = Base(url)
-        if found := _XML_BASE.search(text, 0, 65536):
+        if (root := _ROOT.search(text, 0, 65536)) and (found := _XML_BASE.match(text, root.end() - 1)):
             self.base = Base(self.base.resolve(_plain(found[1])) or url)
         self.pages: list[Entry] = []
         self.sitemaps: list[Entry] = []
         self.holder = ""
         """The open element that makes an entry: url, sitemap, item or entry."""
         self.prefix = ""
+        self.inner = ""
+        """The open element in an entry whose links are not the entry's."""
+        self.own = self.base
+        """What the links of the open holder are relative to."""
         self.fields: dict[str, str] = {}
 
     def run(self) -> tuple[list[Entry], list[Entry]]:
@@ -112,14 +117,14 @@ class _Scan:
             if tag is None or len(self.pages) + len(self.sitemaps) >= MOST:
                 break
             at = tag.end()
-            prefix, holder, empty, name, attributes, value, end, special = tag.groups()
+            prefix, holder, empty, name, attributes, value, outer, end, special = tag.groups()
             if name is not None:
-                if self.holder and (prefix == self.prefix or prefix == "dc:"):
+                if self.holder and not self.inner and (prefix == self.prefix or prefix == "dc:"):
                     at = self.value(name, attributes, value, at)
             elif holder is not None:
-                self.hold(holder, prefix, empty.endswith("/"))
+                self.hold(holder, prefix, empty)
             elif end is not None:
-                self.hold(end, "", True)
+                self.hold(end, outer, None)
             elif special[0:2] == "!-" or special[0:2] == "![":
                 at = text.find("-->" if special == "!--" else "]]>", at)
                 if at < 0:
@@ -129,20 +134,28 @@ class _Scan:
         self.close()
         return self.pages, self.sitemaps
 
-    def hold(self, name: str, prefix: str, over: bool) -> None:
-        """A holder begins or ends. An item may hold a `url` of its own (an image's): that is none of ours."""
+    def hold(self, name: str, prefix: str, attributes: str | None) -> None:
+        """A holder begins (with its attributes) or ends (None). An item may hold a `url` of its own (an image's), an entry
+        elements with links in them (the feed that it is from, markup): those are none of ours."""
+        over = attributes is None or attributes.endswith("/")
+        if name in _INNER:
+            if self.holder == "entry" and prefix == self.prefix:
+                self.inner = name if not over and not self.inner else "" if self.inner == name else self.inner
+            return
         if self.holder in ("item", "entry") and name not in ("item", "entry"):
             return
         self.close()
         if not over:
             self.holder, self.prefix = name, prefix
+            base = _XML_BASE.match(attributes or "")
+            self.own = Base(self.base.resolve(_plain(base[1])) or self.base.url) if base else self.base
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
         """Keep the first value of each name, which ends at `at` unless there is CDATA in it; where to go on."""
         if attributes:
             given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
             if name == "link" and self.holder == "entry":
-                if given.get("rel", "alternate") == "alternate":
+                if given.get("rel", "alternate").strip().lower() in _ALTERNATE:
                     self.fields.setdefault("loc", _plain(given.get("href", "")))
                 return at
             if attributes.endswith("/") or (name == "guid" and given.get("isPermaLink") == "false"):
@@ -160,12 +173,15 @@ class _Scan:
     def close(self) -> None:
         """The holder is over: make its entry."""
         holder, fields = self.holder, self.fields
-        self.holder = ""
+        self.holder = self.inner = ""
         if not holder or not fields:
             return
         self.fields = {}
-        href = fields.get("loc") or (holder == "item" and (fields.get("link") or _guid(fields.get("guid")))) or None
-        url = self.base.resolve(href) if href else None
+        hrefs = [fields.get("loc", "")]
+        if holder == "item":
+            guid = fields.get("guid", "")  # a link where it looks like one (and does not say that it is none)
+            hrefs += [fields.get("link", ""), guid if _LINE.match(guid) else ""]
+        url = next(filter(None, (self.own.resolve(href) for href in hrefs if href)), None)
         if url is None:
             return
         when = fields.get("lastmod") or next((fields[name] for name in _DATES if name in fields), None)
@@ -204,11 +220,6 @@ def _referred(found: re.Match[str]) -> str:
         return _NAMED[found[3].lower()]
     number = int(found[1]) if found[1] else int(found[2], 16)
     return chr(number) if 0 < number < 0xD800 or 0xDFFF < number < 0x110000 else "\ufffd"
-
-
-def _guid(guid: str | None) -> str | None:
-    """A guid is a link where it looks like one (and its element did not say that it is none)."""
-    return guid if guid and _LINE.match(guid) else None
 
 
 def _priority(text: str | None) -> float | None:

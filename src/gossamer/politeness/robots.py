@@ -1,6 +1,6 @@
 """robots.txt: what a host asks of robots (RFC 9309), read from bytes and asked by URL.
 
-Beyond the RFC, as real parsers do: common misspellings (`Disalow`, `useragent`, `site-map`), a blank for a missing
+Beyond the RFC, as real parsers do: common misspellings (`Disalow`, `useragent`, `Disallowed`), a blank for a missing
 colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. Where parsers differ RFC 9309 decides: records
 that are no rules never end a group (2.2.4), both sides of a comparison are percent-encoded alike (2.2.2), `index.html`
 is a file like any other.
@@ -28,7 +28,10 @@ _KEYS: Final = {
     **dict.fromkeys(("crawl-delay", "crawldelay", "crawl delay"), _DELAY),
     **dict.fromkeys(("request-rate", "requestrate", "request rate"), _RATE),
 }
-_BLANK: Final = re.compile(r"(user[- ]?agent|(?:dis)?allow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I)
+_BLANK: Final = re.compile(
+    r"(user[- ]?agent|(?:dis)?allow|diss?all?ow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I
+)
+_LONGER: Final = re.compile(r"(user-?agent|disallow|allow|site-?map|crawl-?delay|request-?rate)[a-z-]+", re.I)
 _SECONDS: Final = re.compile(r"(\d{1,15}(?:[.,]\d{0,15})?|[.,]\d{1,15})\s*(?:s|secs?|seconds?)?", re.I | re.A)
 _PER: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -172,11 +175,13 @@ def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
             kind, value = _KEYS[found[1].lower()], found[2]
             if kind not in (_ALLOW, _DISALLOW) or value[0] in "/*":
                 yield number, kind, value
+        elif found := _LONGER.fullmatch(key.strip()):
+            yield number, _KEYS[found[1].lower()], value.strip()
 
 
 def _token(value: str) -> str:
-    """The product token of a User-agent line: up to the first blank or `/`, in lower case."""
-    head = re.split(r"[\s/]", value.lower(), maxsplit=1)[0]
+    """The product token of a User-agent line: up to the first blank, `/`, `,`, `;` or bracket, in lower case."""
+    head = re.split(r"[\s/,;()]", value.lower(), maxsplit=1)[0]
     return head.replace("*", "") or head[:1]
 
 

@@ -12,7 +12,7 @@ from gossamer.page import Failure, Page
 from gossamer.parts import Collector, Frontier
 from gossamer.politeness import access, pace
 from gossamer.politeness.robots import Robots
-from gossamer.request import Request
+from gossamer.request import Request, split
 from gossamer.road.decide import REDIRECTS, retry_after, wait
 from gossamer.verdict import Drop
 from gossamer.visit import Claim, Settle
@@ -32,13 +32,14 @@ class Treatment(NamedTuple):
 
 class Gate:
     """Evaluates and fetches robots.txt. `collector` stops reading after 500 KiB; `parse` is the URL parser; `treat` says
-    what is otherwise for a host."""
+    what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled."""
 
     def __init__(
         self, frontier: Frontier, collector: Collector, *, agent: str, obey: bool, retries: tuple[float, ...],
         fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
-        treat: Callable[[str], Treatment] | None = None,
+        treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
     ) -> None:  # fmt: skip
+        self._opens = opens
         self._frontier, self._collector, self._agent, self._parse = frontier, collector, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
@@ -99,6 +100,9 @@ class Gate:
                 break
             target = self._parse(urljoin(result.url, result.header("location") or ""))
             if target is None or not target.startswith(("http://", "https://")):
+                break
+            host = split(target)[1]
+            if "@" in host or not self._opens(host):
                 break
             await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
             began = time.monotonic()

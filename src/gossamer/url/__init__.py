@@ -85,10 +85,11 @@ def key(url: str, drop: Drop = DEFAULT_DROP) -> str:
         query = drop.query(query)
     if "@" in head:
         head = _bare(head)
-    if ";" in head or "/(" in head:
-        start = head.index("/", 8)  # a host may hold `;` as well
+    before = ""
+    while head != before and (";" in head or "/(" in head):
+        # again: what is left may be a dot segment or a session id, as in `/(S(x));sid=1/..;jsessionid=1/b`
+        before, start = head, head.index("/", 8)  # a host may hold `;` as well
         head = head[:start] + drop.path(head[start:])
-        # what is left may be a dot segment, as in `/a/..;jsessionid=1/b`
         head = parse(head) or head
     return f"{head}?{query}" if query else head
 

@@ -1,0 +1,27 @@
+"""Start tags of body and html beyond the first bring attributes to it: how many are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.parsing.html import parse
+from gossamer.parsing.links import hrefs
+
+URL = "https://e.com/"
+
+
+@pytest.mark.parametrize("tag", ["<body", "<HTML", "<bOdY/"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_attributes_of_many_bodies_do_not_fill_the_memory(tag: str, encoding: str) -> None:
+    """Each start tag copies all attributes that came before it: 100,000 of them would take 100 GB."""
+    text = "<p>before" + "".join(f"{tag} a{n}>" for n in range(100_000)) + "<a href=x>after</a>"
+    document = parse(text.encode(encoding), "text/html", URL)
+    assert document.text == "beforeafter"
+    assert hrefs(document)[0] == ["x"]
+
+
+def test_pages_put_together_of_pages_stay_as_they_are() -> None:
+    one = "<html lang=en><body class=x><p>{}</p></body></html>".format("word " * 20)
+    document = parse((one * 150).encode(), "text/html", URL)
+    assert document.text.split() == ["word"] * 3000
+    assert not document.tree.select("wbr")
