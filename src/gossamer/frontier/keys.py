@@ -21,9 +21,9 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
 | `{b:N}CRAWL:l` | zset | lease: token -> expiry ms | claim settle renew sweep | while claims are out |
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are out |
-| `{b:N}CRAWL:g` | hash | generations of the seen-set: `n` how many, `sI` sets, `cI` URLs in it | add settle | the crawl |
+| `{b:N}CRAWL:g` | hash | generations of the seen-set: `n` how many, `sI` sets (bloom: pages), `cI` URLs in it; `lost`: new URLs that are expected to have been taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
-| `{b:N}CRAWL:b:GEN:X` | string | seen, as blocks of a Bloom filter | add settle | the crawl |
+| `{b:N}CRAWL:b:NODE` | string | seen, as a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
@@ -52,7 +52,7 @@ def anchors(crawl: str) -> str:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
-_CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+:\d+|x|n|f|w|turn)"
+_CRAWL_KEYS = r"(?:r:[^:]+|h:.+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
 KNOWN = re.compile(
     rf"(?:gossamer|gossamer:crawls|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

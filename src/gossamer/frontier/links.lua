@@ -48,7 +48,7 @@ local function add(j, cap)
     local host, flags, n, entries = ARGV[j], ARGV[j + 3], tonumber(ARGV[j + 5]), {}
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
     for e = j + 6, j + 3 + 3 * n, 3 do
-      if not seen(ARGV[e], ARGV[e + 1]) then entries[#entries + 1] = ARGV[e + 2] end
+      if not seen(ARGV[e], ARGV[e + 1], true) then entries[#entries + 1] = ARGV[e + 2] end
     end
     local taken = #entries
     new = new + taken
@@ -58,7 +58,7 @@ local function add(j, cap)
     end
     j = j + 6 + 3 * n
   end
-  if new > 0 then call('HINCRBY', C .. 'g', 'c' .. gens.n, new) end
+  if new > 0 then remembered(new) end
   count('added', new); count('open', new - parked); count('infra', infra)
   count('found', new + known - infra); count('skip:duplicate', known); count('skip:budget', parked)
   return {new, known, parked}

@@ -23,8 +23,9 @@ SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 _SHARED = {
-    "add": ("prelude", "queue", "seen", "links"),
-    "settle": ("prelude", "queue", "seen", "links"),
+    "add": ("prelude", "queue", "pages", "filter", "seen", "links"),
+    "settle": ("prelude", "queue", "pages", "filter", "seen", "links"),
+    "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue"),

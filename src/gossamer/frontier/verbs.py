@@ -35,7 +35,7 @@ class Policy(msgspec.Struct, frozen=True):
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Sets (Bloom: words) of the first generation, all buckets together."""
+    """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
@@ -57,8 +57,7 @@ class Frontier:
         return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
 
     def _adding(self) -> tuple[str, int, int]:
-        sets = max(1, self.policy.sets * (16 if self.policy.seen == "bloom" else 1) // self.store.buckets)
-        return self.policy.seen, sets, self.policy.host_pages
+        return self.policy.seen, max(1, self.policy.sets // self.store.buckets), self.policy.host_pages
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
         """Add links; returns new, known, parked."""
@@ -67,6 +66,10 @@ class Frontier:
             got = await self.store.run("add", bucket, self.crawl, *self._adding(), *args)
             total = [a + b for a, b in zip(total, got, strict=True)]
         return total[0], total[1], total[2]
+
+    async def known(self, bucket: int, fingerprint: int) -> bool:
+        """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
+        return bool(await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)))
 
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
