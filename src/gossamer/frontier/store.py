@@ -22,13 +22,15 @@ from gossamer.frontier import keys
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
+_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "links")
 _SHARED = {
-    "add": ("prelude", "queue", "pages", "filter", "seen", "links"),
-    "settle": ("prelude", "queue", "pages", "filter", "seen", "links"),
+    "add": _TAKING,
+    "settle": _TAKING,
+    "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits"),
-    "sweep": ("prelude", "queue"),
-    "dead": ("prelude", "queue"),
+    "sweep": ("prelude", "queue", "later"),
+    "dead": ("prelude", "queue", "later"),
     "move": ("prelude", "queue"),
 }
 
