@@ -213,8 +213,11 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commit the first length of a file in bytes, before any row of ours is in it."""
-        await self.store.guard(cast(Any, self.store.client.hsetnx(f"{tag(0)}{self.crawl}:f", file, str(length))))
+        """Commit the first length of a file in bytes, before any row of ours is in it; it is durable on return.
+
+        If a power cut took it back, the rows would be taken for somebody else's, and would be kept and written again.
+        """
+        await self.store.durably("HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
 
 def _claim(
