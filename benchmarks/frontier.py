@@ -1,6 +1,6 @@
 """What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle hosts.
 
-    python benchmarks/frontier.py [--urls 1000000] [--seen default|exact|bloom]
+    python benchmarks/frontier.py [--urls 1000000] [--only STEP]
 
 Server CPU is the store's own count (INFO: used_cpu_user + used_cpu_sys) with the append-only file on. Goals:
 at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the seen-set, also just
@@ -22,6 +22,9 @@ from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import entry
 from gossamer.visit import Adds, Settle
+
+MARKS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
+"""Sizes at which the seen-set's memory is shown."""
 
 
 async def cpu(store: Store) -> float:
@@ -53,14 +56,13 @@ async def adding(store: Store, seen: str, urls: int) -> None:
     frontier = Frontier(store, f"add-{seen}", Policy(seen=seen))
     rng = random.Random(7)
     hosts = [f"h{i}.example" for i in range(2000)]
-    base, known, worst, sets = await memory(store), [], 0.0, 0
-    done, spent = 0, 0.0
+    known: list[int] = []
+    done = 0
     while done < urls:
         marks = [rng.getrandbits(64) for _ in range(400)]
         batch = links(frontier, marks, hosts)
-        before = await cpu(store) if done % 40_000 == 0 else 0.0
         await frontier.add(batch)
-        if before:
+        if not known:
             known = marks
         done += len(marks)
     before = await cpu(store)
@@ -72,35 +74,38 @@ async def adding(store: Store, seen: str, urls: int) -> None:
         await frontier.add(links(frontier, known, hosts))
     again = (await cpu(store) - before) / 40_000 * 1e6
     print(f"{seen:8} {done:>9,} URLs: new {spent:5.2f} us, known {again:5.2f} us of server CPU")
-    del base, worst, sets
 
 
 async def seen_memory(store: Store, seen: str, urls: int) -> None:
-    """Only the seen-set: every URL's queue entry is claimed away by deleting the queues."""
-    frontier = Frontier(store, f"seen-{seen}", Policy(seen=seen))
-    rng = random.Random(11)
-    base, worst, at, generations = await memory(store), 0.0, 0, b"1"
-    done = 0
+    """Only the seen-set: what is queued is deleted before each look. Looks often where the set has just grown."""
+    await store.client.config_set("lazyfree-lazy-user-del", "no")
+    crawl = f"seen-{seen}"
+    frontier, rng = Frontier(store, crawl, Policy(seen=seen)), random.Random(11)
+    group = (0, "a.example", 0, "http", "o", "")
+    await frontier.add({group: [*frontier.remainder(1), b"h00"]})
+    base, done, grown, generations = await memory(store), 0, 0, 1
+    worst, at = 0.0, 0
     while done < urls:
-        adds: Adds = {(0, "a.example", 0, "http", "o", ""): []}
-        flat = adds[0, "a.example", 0, "http", "o", ""]
+        flat: list[Any] = []
         for _ in range(500):
             flat += (*frontier.remainder(rng.getrandbits(64)), b"h00")
-        await frontier.add(adds)
+        await frontier.add({group: flat})
         done += 500
         if done % 5000 == 0:
-            await store.client.delete(f"{{b:000}}seen-{seen}:q:a.example:0")
-            now = await store.client.hget(f"{{b:000}}seen-{seen}:g", "n")
-            if now != generations or done % 250_000 == 0 or done in (1_000_000, urls):
-                generations = now
+            await store.client.delete(f"{{b:000}}{crawl}:q:a.example:0")
+            state = {k.decode(): int(v) for k, v in (await store.client.hgetall(f"{{b:000}}{crawl}:g")).items()}
+            if state["n"] != generations:
+                grown, generations = done, state["n"]
             size = (await memory(store) - base) / done
-            if done >= 500_000 and size > worst:
+            if size > worst and done >= 1_000_000:
                 worst, at = size, done
-            if done in (1_000_000, urls):
+            if done in MARKS or done == urls or (grown and done in (grown - 5000, grown, grown + 50_000)):
+                lost = done + 1 - sum(n for field, n in state.items() if field[0] == "c")
                 print(
-                    f"{seen:8} {done:>10,} URLs: {size:5.2f} B a URL; worst since 500,000: {worst:5.2f} B at {at:,}; "
-                    f"{now.decode()} generations"
+                    f"{seen:8} {done:>10,} URLs: {size:5.2f} B a URL; lost {lost}, expected {state['lost'] / 1e12:.3f}"
+                    f"; {generations} generations, {sum(n for field, n in state.items() if field[0] == 's'):,} sets or pages"
                 )
+    print(f"{seen:8} worst from 1,000,000 on, looked at every 5,000: {worst:.2f} B a URL at {at:,}")
 
 
 async def claims(store: Store, ready: int, idle: int) -> None:

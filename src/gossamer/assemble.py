@@ -30,6 +30,7 @@ from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
+from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
@@ -125,7 +126,7 @@ def policy(settings: Settings) -> Policy:
         delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
         limit=-1 if settings.limit is None else settings.limit,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,
-        rate=settings.rate or 0.0, seen=settings.seen, host_pages=settings.page_cap,
+        rate=settings.rate or 0.0, seen=settings.seen, host_pages=settings.page_cap, depths=settings.depth < DEEP,
     )  # fmt: skip
 
 
@@ -170,7 +171,7 @@ class Bench:
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
-            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
+            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
@@ -210,26 +211,33 @@ class Bench:
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
+            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None,
         )  # fmt: skip
 
     async def _state(self) -> str:
         """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
         state, _ = await self.crawls.state(self.setup.crawl)
         await self._anchored()
+        if self.taker.holds:
+            self.taker.holds = await self.frontier.unanswered()
         return state
 
     async def _anchored(self) -> None:
         for pair in await self.crawls.anchors(self.setup.crawl):
-            self._widen(*pair)
+            await self._widen(*pair)
 
     async def _anchor(self, source: str, target: str) -> None:
         if (source, target) not in self._anchors:
             await self.crawls.anchor(self.setup.crawl, source, target)
-            self._widen(source, target)
+            await self._widen(source, target)
 
-    def _widen(self, source: str, target: str) -> None:
+    async def _widen(self, source: str, target: str) -> None:
+        """Links to where a seed was redirected are wanted, also those that were refused before."""
         if (source, target) not in self._anchors:
             self._anchors.add((source, target))
+            host = urls.host(target)
+            if self.setup.spec.scope == "host":
+                await self.frontier.admit(bucket_of(host, self.store.buckets), host)
             self.scope = self.scope.re_anchored(source, target)
             self._widened.add(urls.registered_domain(urls.host(target)))
             self.taker.widen(self.scope)

@@ -2,7 +2,8 @@
 
 In the frontier a request lies in the queue of its host, so scheme, host and priority are not repeated in it:
 an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing defaults
-are left out. A referrer on the same host is kept as its path. The store's version (`frontier.keys.VERSION`) guards the form.
+are left out. A referrer on the same host is kept as its path. The scheme byte (h, s) is a capital letter where the URL was
+visited before and is only read again, as a shorter way to it was found. The store's version (`frontier.keys.VERSION`) guards the form.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def entry(scheme: str, path: str, depth: int, referrer: str | None, extra: dict[
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
     """The request of an entry that lay in the queue of `host`."""
-    scheme = "https" if stored[:1] == b"s" else "http"
+    scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]
     if referrer and referrer.startswith("/"):

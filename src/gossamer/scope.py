@@ -33,6 +33,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     ports: frozenset[int]
     longest: int
     today: date
+    domains: frozenset[str] = frozenset()
+    """Registered domains of the seeds, in mode host."""
 
     @classmethod
     def of(
@@ -66,6 +68,21 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "filter"
         if not self._inside(url, host):
             return "scope"
+        return self._filtered(url, host, depth)
+
+    def near(self, url: str, host: str, depth: int) -> bool:
+        """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
+
+        >>> scope = Scope.of(["https://example.com/"])
+        >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)
+        (True, False)
+        """
+        if self.mode != "host" or url[:4] != "http" or urls.registered_domain(host) not in self.domains:
+            return False
+        return self._filtered(url, host, depth) is None
+
+    def _filtered(self, url: str, host: str, depth: int) -> str | None:
+        """What is refused whatever the scope."""
         if ":" in host and not self.opens(host):
             return "filter"
         if url in self.seeds:
@@ -114,10 +131,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         hosts = [urls.host(seed) for seed in seeds]
         places = {urls.registered_domain(host) for host in hosts} if self.mode == "domain" else set(hosts)
         folders = {_folder(seed) for seed in seeds} if self.mode == "prefix" else set()
+        domains = {urls.registered_domain(host) for host in hosts} if self.mode == "host" else set()
         ports = {_port(host) for host in hosts} - {0}
         return msgspec.structs.replace(
             self, seeds=self.seeds | set(seeds), places=self.places | places, ports=self.ports | ports,
-            prefixes=tuple(sorted(folders.union(self.prefixes))),
+            prefixes=tuple(sorted(folders.union(self.prefixes))), domains=self.domains | domains,
         )  # fmt: skip
 
     def _inside(self, url: str, host: str) -> bool:

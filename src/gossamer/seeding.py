@@ -92,7 +92,7 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time
         taken = Taken()
         for number, request in enumerate(given, 1):
-            infra = "i" if (request.use or "").startswith("@") else ""
+            infra = "i" if (request.use or "").startswith("@") else "s"
             bench.taker.request(request, taken, flags=flags + infra)
             if number % BATCH == 0 or number == len(given):
                 await bench.frontier.add(taken.adds)

@@ -34,6 +34,8 @@ class Claim(msgspec.Struct):
     """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
     """Domains in good standing that link to a discovered host; 0 for a seed's host."""
+    again: bool = False
+    """It was visited before, and is only read again: a shorter way to it was found (`road.nearer`)."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -120,6 +122,9 @@ class Settle(msgspec.Struct):
     wait: int = 0
     reason: str = ""
     detail: str = ""
+    mark: int | None = None
+    """Fingerprint of the URL where depths are kept: it was visited at `depth`."""
+    depth: int = 0
 
 
 class Visit(msgspec.Struct):

@@ -107,9 +107,6 @@ def test_all_examples_are_one_folder_of_sites() -> None:
     assert {Path(result.page).parents[1].name for result in results} == set(NAMES)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:unclosed <socket:ResourceWarning"
-)  # pycurl keeps a copy of each socket it is handed
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_crawl_writes_what_is_expected(
     name: str, tmp_path: Path, server: http.server.ThreadingHTTPServer
@@ -176,7 +173,6 @@ async def test_quotes_are_grouped_by_author_as_the_readme_says(
     assert found["Odile Fürst"] == ["Nobody's map shows the weather.", "“Later” is where the unfinished lives."]
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 async def test_a_page_that_lost_its_markup_is_an_error_that_can_be_replayed(
     tmp_path: Path, server: http.server.ThreadingHTTPServer
 ) -> None:

@@ -177,3 +177,24 @@ async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
     assert limits == {"", "pages"}
     for store in stores:
         await store.close()
+
+
+async def test_the_first_length_of_a_file_is_on_the_disk_before_any_row(bed: Beds, store: Store) -> None:
+    """Else a power cut in the first second would leave rows that no crawl knows of, and they would be written twice."""
+    b = bed()
+    await store.client.config_resetstat()
+    await b.frontier.base("one", 7)
+    await b.frontier.base("one", 99)
+    assert await b.frontier.lengths(0, ["one"]) == [7]
+    waited = (await store.client.info("commandstats"))["cmdstat_waitaof"]
+    assert (waited["calls"], waited["failed_calls"], waited["rejected_calls"]) == (2, 0, 0)
+    assert (await store.client.config_get("appendfsync"))["appendfsync"] == "everysec"
+
+
+async def test_a_store_that_keeps_nothing_on_disk_is_not_waited_for(bed: Beds, store: Store) -> None:
+    await store.client.config_set("appendonly", "no")
+    try:
+        await bed().frontier.base("one", 7)
+    finally:
+        await store.client.config_set("appendonly", "yes")
+    assert await bed().frontier.lengths(0, ["one"]) == [7]

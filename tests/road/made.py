@@ -16,6 +16,7 @@ from gossamer.politeness.pace import Delay
 from gossamer.request import Request
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate
+from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taken, Taker
@@ -91,19 +92,21 @@ class Road:
     def __init__(
         self, store: Store, folder: Path, net: Net, *, retries: tuple[float, ...] = (), output: str = "out.jsonl",
         obey: bool = False, fixed: Delay | None = NONE, room: int = 50_000, cap: int = 5000, concurrency: int = 8,
-        seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), **policy: Any,
+        seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), depth: int = 50, at_hand: int = 32 << 20,
+        **policy: Any,
     ) -> None:  # fmt: skip
         self.store, self.net, self.folder = store, net, folder
         given = {
             "delay": -1 if fixed is None else round(fixed.low * 1000),
             "per_host": 100,
             "obey_robots": obey,
+            "depths": depth < DEEP,
         } | policy
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
         self.taker = Taker(
-            Scope.of(list(seeds), "host"), seed=store.seed, remainder=self.frontier.remainder, key=urls.key,
-            own=own.__contains__, bucket=lambda host: 0, cap=cap, room=room,
+            Scope.of(list(seeds), "host", depth=depth), seed=store.seed, remainder=self.frontier.remainder, key=urls.key,
+            own=own.__contains__, bucket=lambda host: 0, cap=cap, room=room, depths=depth < DEEP,
         )  # fmt: skip
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
         self.gate = Gate(
@@ -116,6 +119,7 @@ class Road:
         self.visitor = Visitor(
             "c", "w", self.gate, net, self.taker, self.reader, Plain(), parse=urls.parse, retries=retries, fixed=fixed,
             anchor=self._nothing, anchored=self._nothing,
+            nearer=Nearer(self.frontier, self.taker, at_hand) if depth < DEEP else None,
         )  # fmt: skip
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]

@@ -17,8 +17,6 @@ from web import Web, preset, serve
 
 QUICK = {"delay": 0, "per_host": 8}
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # pycurl keeps copies of its sockets
-
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[Web]:

@@ -23,7 +23,6 @@ from gossamer.settings import Settings
 from gossamer.sites import load
 from gossamer.summary import Summary
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # pycurl keeps a copy of each socket
 SRC = Path(__file__).resolve().parents[2] / "src"
 
 

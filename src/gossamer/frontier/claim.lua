@@ -22,7 +22,7 @@ local function grant(host, hv, delay, got, kind, versions)
     local token = last - #got + j
     leases[2 * j - 1], leases[2 * j] = now + lease, token
     records[2 * j - 1], records[2 * j] = token, table.concat({host, one[1], kind, hv[3] or 0, n1, one[2]}, '\t')
-    for _, x in ipairs({token, host, one[1], kind, versions[string.sub(one[2], 1, 1)], hv[5] or '', delay, obey and hv[8] or 0,
+    for _, x in ipairs({token, host, one[1], kind, versions[string.lower(string.sub(one[2], 1, 1))], hv[5] or '', delay, obey and hv[8] or 0,
       hv[7] or -1, vouchers, one[2]}) do out[#out + 1] = x end
   end
   call('ZADD', C .. 'l', unpack(leases))
@@ -38,8 +38,8 @@ local function visit(host, hk, hv, free, share)
   local turn, robots = num(hv[14], 0), nil
   local got = pop(host, delay == 0 and math.min(free, share) or hv[15] and gate or 1, turn)
   for j = obey and #got or 0, 1, -1 do
-    if expiry[string.sub(got[j][2], 1, 1)] <= now then
-      robots = {got[j][1], string.sub(got[j][2], 1, 3)}
+    if expiry[string.lower(string.sub(got[j][2], 1, 1))] <= now then
+      robots = {got[j][1], string.lower(string.sub(got[j][2], 1, 1)) .. string.sub(got[j][2], 2, 3)}
       enqueue(host, robots[1], {table.remove(got, j)[2]}, true)
     end
   end

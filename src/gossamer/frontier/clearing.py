@@ -9,7 +9,7 @@ from typing import Any, cast
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
-QUEUES = ("q:*", "t:*", "h:*", "r:*", "l", "lp")
+QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "l", "lp")
 
 
 async def forget(store: Store, crawl: str) -> None:

@@ -41,25 +41,38 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
--- ARGV from j on: groups of one host and level (see add.lua). Returns new, known, parked.
-local function add(j, cap)
-  local new, known, parked, infra = 0, 0, 0, 0
-  while j <= #ARGV do
-    local host, flags, n, entries = ARGV[j], ARGV[j + 3], tonumber(ARGV[j + 5]), {}
+-- The list from j on: groups of one host and level (see add.lua). Returns new, known, parked.
+local function add(list, j, cap, depths)
+  local new, known, parked, infra, late = 0, 0, 0, 0, 0
+  while j <= #list do
+    local host, flags, n, entries, nearby = list[j], list[j + 3], tonumber(list[j + 5]), {}, {}
+    local after = j + 6 + 3 * n
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
+    if is('h') and not call('HGET', C .. 'h:' .. host, 's') then n = hold(list, j, n) end
     for e = j + 6, j + 3 + 3 * n, 3 do
-      if not seen(ARGV[e], ARGV[e + 1]) then entries[#entries + 1] = ARGV[e + 2] end
+      local hi, lo, entry = list[e], list[e + 1], list[e + 2]
+      if not seen(hi, lo, true) then
+        entries[#entries + 1] = entry
+        if depths > 0 then put_depth(hi, lo, entry, depths) end
+      elseif depths > 0 then
+        nearby[#nearby + 1] = nearer(hi, lo, entry, depths)
+      end
     end
     local taken = #entries
     new = new + taken
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
+    if is('h') then late = late + n end
+    if is('s') then count('seeds', taken) end
     if taken > 0 then
-      parked = parked + take(host, ARGV[j + 1], ARGV[j + 2], entries, is('f'), is('o'), ARGV[j + 4], cap)
+      parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), is('o'), list[j + 4], cap)
     end
-    j = j + 6 + 3 * n
+    if #nearby > 0 then take(host, list[j + 1], list[j + 2], nearby, false, true) end
+    count('open', #nearby); count('infra', #nearby)
+    j = after
   end
-  if new > 0 then call('HINCRBY', C .. 'g', 'c' .. gens.n, new) end
+  if new > 0 then remembered(new) end
   count('added', new); count('open', new - parked); count('infra', infra)
-  count('found', new + known - infra); count('skip:duplicate', known); count('skip:budget', parked)
+  count('found', new + known - infra - late); count('skip:scope', -late)
+  count('skip:duplicate', known); count('skip:budget', parked)
   return {new, known, parked}
 end

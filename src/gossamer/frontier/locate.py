@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -50,7 +49,7 @@ class Locator:
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
-        if not await self._seen(crawl, fingerprint):
+        if not await self._frontier.known(bucket, fingerprint):
             return Place("unknown", host)
         wanted = self.canonical(url)
 
@@ -66,28 +65,6 @@ class Locator:
             if place is not None:
                 return place
         return Place("done", host)
-
-    async def _seen(self, crawl: str, fingerprint: int) -> bool:
-        """The same question as seen.lua asks, without remembering."""
-        high, low = self._frontier.remainder(fingerprint)
-        raw = await self._do(self.store.client.hgetall(f"{crawl}g"))
-        gens = {k.decode(): int(v) for k, v in raw.items()}
-        for g in range(1, gens.get("n", 0) + 1):
-            unit = math.floor(high * gens[f"s{g}"] / 4294967296)
-            if self._frontier.policy.seen != "bloom":
-                found = await self._do(self.store.client.sismember(f"{crawl}s:{g}:{unit}", cast(Any, low)))
-            else:
-                found = await self._in_bloom(f"{crawl}b:{g}:{unit // 4096}", unit % 4096, low % 4294967296)
-            if found:
-                return True
-        return False
-
-    async def _in_bloom(self, key: str, word: int, low: int) -> bool:
-        mask = 0
-        for j in range(4):
-            mask |= 1 << (low // 32**j % 32)
-        have = await self._do(cast(Any, self.store.client).execute_command("BITFIELD", key, "GET", "u32", f"#{word}"))
-        return int(have[0]) & mask == mask
 
     async def _leased(self, crawl: str, host: str, ours: Any) -> Place | None:
         async for token, record in self._fields(f"{crawl}lp"):

@@ -1,15 +1,16 @@
 -- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host,
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (later.lua),
 --   F, F times (file, committed length, new length),
 --   D, D times (count, change),
 --   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
+--   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
 --   then groups of links as in add.lua.
 --   actions: d done, r retry after `wait`, x dead letter, k refused by a gate, b back to the front of its queue.
 -- Returns: {'ok', new, known, parked}, or having done nothing {'stale', token...} or {'file', file, committed length}.
 -- Promise: all or nothing; a token settles once; a file's length moves only together with the claims of its rows.
 -- Cost: about 15 us a claim and its host, plus its links (links.lua).
-local at = 5
+local at = 6
 local function take_list(width)
   local n = tonumber(ARGV[at])
   local first = at + 1
@@ -20,6 +21,7 @@ end
 local f1, f2 = take_list(3)
 local d1, d2 = take_list(2)
 local s1, s2 = take_list(9)
+local v1, v2 = take_list(4)
 
 for j = f1, f2, 3 do
   local have = call('HGET', C .. 'f', ARGV[j]) or '0'
@@ -37,7 +39,7 @@ if #stale > 1 then return stale end
 for j = f1, f2, 3 do call('HSET', C .. 'f', ARGV[j], ARGV[j + 2]) end
 for j = d1, d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
 
-local touched, refused, backs, paces = {}, {}, {}, {}
+local touched, refused, backs, paces, by_token = {}, {}, {}, {}, {}
 local closed = 0
 local function verdict(action, host, level, entry, j)
   local wait, reason = tonumber(ARGV[j + 6]), ARGV[j + 7]
@@ -62,7 +64,9 @@ for t, record in ipairs(records) do
   if kind ~= 'landed' then release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5])) end
   if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
   touched[host] = true
+  by_token[tokens[t]] = record
 end
+for j = v1, v2, 4 do visited(ARGV[j + 1], ARGV[j + 2], tonumber(ARGV[j + 3]), tonumber(ARGV[5]), by_token[ARGV[j]]) end
 if #tokens > 0 then
   call('HDEL', C .. 'lp', unpack(tokens))
   call('ZREM', C .. 'l', unpack(tokens))
@@ -81,5 +85,5 @@ for host in pairs(touched) do arm(host, true) end
 if at > #ARGV then return {'ok', 0, 0, 0} end
 call('SADD', T .. 'c', ARGV[1])
 generations(ARGV[2], tonumber(ARGV[3]))
-local added = add(at, tonumber(ARGV[4]))
+local added = add(ARGV, at, tonumber(ARGV[4]), tonumber(ARGV[5]))
 return {'ok', added[1], added[2], added[3]}

@@ -22,12 +22,15 @@ from gossamer.frontier import keys
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
+_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "links")
 _SHARED = {
-    "add": ("prelude", "queue", "seen", "links"),
-    "settle": ("prelude", "queue", "seen", "links"),
+    "add": _TAKING,
+    "settle": _TAKING,
+    "admit": _TAKING,
+    "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits"),
-    "sweep": ("prelude", "queue"),
-    "dead": ("prelude", "queue"),
+    "sweep": ("prelude", "queue", "later"),
+    "dead": ("prelude", "queue", "later"),
     "move": ("prelude", "queue"),
 }
 
@@ -97,6 +100,23 @@ class Store:
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise asyncio.CancelledError  # the client swallows a cancellation now and then; a loop would never end
         return answer
+
+    async def durably(self, *command: Any) -> None:
+        """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
+
+        A store that syncs every second is waited for at most two; the embedded one is made to sync at once.
+        """
+        ours = self.url.startswith("unix://")
+        if ours:
+            await self.guard(cast(Awaitable[Any], self.client.config_set("appendfsync", "always")))
+        pipe = self.client.pipeline(transaction=False)
+        pipe.execute_command(*command)
+        pipe.execute_command("WAITAOF", 1, 0, 2000)
+        done, _ = await self.guard(pipe.execute(raise_on_error=False))  # there may be no such file, or no such command
+        if ours:
+            await self.guard(cast(Awaitable[Any], self.client.config_set("appendfsync", "everysec")))
+        if isinstance(done, ResponseError):
+            raise _response(done, self.url)
 
     async def close(self) -> None:
         """Let the connections go."""

@@ -20,6 +20,7 @@ for _, token in ipairs(tokens) do
   if kind == 'robots' then
     call('HDEL', T .. 'h:' .. host, 'rb')
   elseif crashes >= 10 then
+    if infrastructure(entry) then count('infra', -1); count('found', 1) end -- a dead letter is counted, so it was found
     bury('crash', 'its worker died ' .. crashes .. ' times while visiting it', host, level, again)
   else
     enqueue(host, level, {again}, true)

@@ -16,6 +16,8 @@ from gossamer.visit import Adds, Claim, Claimed, Settle
 
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
+DEPTHS = 16_384
+"""Hashes that keep depths, all buckets together."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -35,7 +37,9 @@ class Policy(msgspec.Struct, frozen=True):
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Sets (Bloom: words) of the first generation, all buckets together."""
+    """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
+    depths: bool = False
+    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth limit."""
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
@@ -56,9 +60,27 @@ class Frontier:
         low = fingerprint & 0xFFFFFFFF
         return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
 
-    def _adding(self) -> tuple[str, int, int]:
-        sets = max(1, self.policy.sets * (16 if self.policy.seen == "bloom" else 1) // self.store.buckets)
-        return self.policy.seen, sets, self.policy.host_pages
+    def _adding(self) -> tuple[str, int, int, int]:
+        p, buckets = self.policy, self.store.buckets
+        return p.seen, max(1, p.sets // buckets), p.host_pages, max(1, DEPTHS // buckets) if p.depths else 0
+
+    async def admit(self, bucket: int, host: str) -> int:
+        """A seed was redirected to this host: take the links to it that were refused before; returns how many."""
+        return int(await self.store.run("admit", bucket, self.crawl, *self._adding(), host))
+
+    async def unanswered(self) -> bool:
+        """Whether a seed may yet be redirected: some have no answer so far."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.hget(f"{tag(bucket)}{self.crawl}:n", "seeds")
+        return sum(int(n or 0) for n in await self.store.guard(pipe.execute())) > 0
+
+    async def nearest(self, bucket: int, fingerprint: int) -> int | None:
+        """The least depth at which a URL was found so far, where depths are kept."""
+        high, low = self.remainder(fingerprint)
+        key = f"{tag(bucket)}{self.crawl}:d:{high * self._adding()[3] >> 32}"
+        found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
+        return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
         """Add links; returns new, known, parked."""
@@ -67,6 +89,10 @@ class Frontier:
             got = await self.store.run("add", bucket, self.crawl, *self._adding(), *args)
             total = [a + b for a, b in zip(total, got, strict=True)]
         return total[0], total[1], total[2]
+
+    async def known(self, bucket: int, fingerprint: int) -> bool:
+        """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
+        return bool(await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)))
 
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
@@ -124,12 +150,15 @@ class Frontier:
                 await self.store.run("add", other, self.crawl, *self._adding(), *args)
         changes = [x for pair in counts.items() if pair[1] for x in pair]
         ends: list[Any] = []
+        visited: list[Any] = []
         for s in settles:
             ends += (s.token, s.action, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
+            if s.mark is not None and s.action == "d":
+                visited += (s.token, *self.remainder(s.mark), s.depth)
         lengths = [x for triple in files for x in triple]
         got = await self.store.run(
             "settle", bucket, self.crawl, *self._adding(), len(lengths) // 3, *lengths,
-            len(changes) // 2, *changes, len(settles), *ends, *own,
+            len(changes) // 2, *changes, len(settles), *ends, len(visited) // 4, *visited, *own,
         )  # fmt: skip
         if got[0] == b"stale":
             raise Stale([int(token) for token in got[1:]])
@@ -184,8 +213,11 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commit the first length of a file in bytes, before any row of ours is in it."""
-        await self.store.guard(cast(Any, self.store.client.hsetnx(f"{tag(0)}{self.crawl}:f", file, str(length))))
+        """Commit the first length of a file in bytes, before any row of ours is in it; it is durable on return.
+
+        If a power cut took it back, the rows would be taken for somebody else's, and would be kept and written again.
+        """
+        await self.store.durably("HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
 
 def _claim(
@@ -211,6 +243,7 @@ def _claim(
     return Claim(
         token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
         int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
+        entry[:1].isupper(),
     )  # fmt: skip
 
 

@@ -19,10 +19,17 @@ ROOM = 50_000
 """Links remembered, twice over (two generations)."""
 
 
+Hit = tuple[int, str, int]
+"""What is remembered of a link: its mark, why it is refused (`duplicate`: it is taken), and at which depth it was taken
+(where depths are kept; else -1): nearer to a seed it is offered again."""
+
+
 class Filter(Protocol):
     """The pure filters: the reason why a URL is not wanted, or None."""
 
     def refuse(self, url: str, host: str, depth: int) -> str | None: ...
+
+    def near(self, url: str, host: str, depth: int) -> bool: ...
 
 
 class Taken(msgspec.Struct):
@@ -47,10 +54,10 @@ class Recent:
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = max(1, room)
-        self.new: dict[str, tuple[int, str]] = {}
-        self.old: dict[str, tuple[int, str]] = {}
+        self.new: dict[str, Hit] = {}
+        self.old: dict[str, Hit] = {}
 
-    def put(self, key: str, value: tuple[int, str]) -> None:
+    def put(self, key: str, value: Hit) -> None:
         """Remember a key."""
         if len(self.new) >= self.room:
             self.old, self.new = self.new, {}
@@ -63,11 +70,14 @@ class Taker:
     def __init__(
         self, scope: Filter, *, seed: int, remainder: Callable[[int], tuple[int, int]], bucket: Callable[[str], int],
         key: Callable[[str], str], own: Callable[[str], bool], cap: int = 5000, room: int = ROOM,
-        lane: Callable[[str], str] = lambda _: "http",
+        lane: Callable[[str], str] = lambda _: "http", depths: bool = False,
     ) -> None:  # fmt: skip
         self.scope = scope
         self._seed, self._remainder, self._bucket = seed, remainder, bucket
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
+        self.depths = depths
+        self.holds = True
+        """A seed may yet be redirected: links to hosts beside the seeds' own are not lost."""
         self._recent = Recent(room)
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -90,19 +100,16 @@ class Taker:
                 first = href[:1]
                 key = (root if first == "/" else base if first == "?" else folder) + href
             hit = new.get(key)
-            if hit is None:
-                hit = old.get(key)
-                if hit is None:
-                    resolver = resolver or urls.Resolver(base)
-                    hit = self._new(
-                        resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met
-                    )
-                    if hit is None:
-                        continue
-                else:
-                    recent.put(key, hit)
+            if hit is None and (hit := old.get(key)) is not None:
+                recent.put(key, hit)
                 new, old = recent.new, recent.old
-            mark, reason = hit
+            if hit is None or depth < hit[2]:
+                resolver = resolver or urls.Resolver(base)
+                hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                if hit is None:
+                    continue
+                new, old = recent.new, recent.old
+            mark, reason, _ = hit
             if mark in met:
                 continue
             met.add(mark)
@@ -114,43 +121,55 @@ class Taker:
     def _new(
         self, url: str | None, key: str, depth: int, priority: int, scheme: str, host: str, path: str, voucher: str,
         taken: Taken, met: set[int],
-    ) -> tuple[int, str] | None:  # fmt: skip
+    ) -> Hit | None:  # fmt: skip
         """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken here)."""
         if url is None:
             return None  # mailto:, javascript:, what is no URL: no link at all
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
-            return mark, ""
+            return mark, "", -1
         to_scheme, to_host, to_path = split(url)
         reason = "filter" if "@" in to_host else self.scope.refuse(url, to_host, depth)
         if reason is None and len(met) >= self._cap:
             reason = "trap"
+        held = self._held(reason, url, to_host, depth)
         if reason is not None:
             if reason not in ("depth", "trap"):  # those depend on the way here
-                self._recent.put(key, (mark, reason))
-            return mark, reason
+                self._recent.put(key, (mark, reason, -1))
+            if not held:
+                return mark, reason, -1
         referrer = path if (to_scheme, to_host) == (scheme, host) else f"{scheme}://{host}{path}"
-        self._put(taken.adds, to_host, priority, "", voucher, mark, entry(to_scheme, to_path, depth, referrer))
-        self._recent.put(key, (mark, "duplicate"))
-        return mark, ""
+        stored = entry(to_scheme, to_path, depth, referrer)
+        self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
+        if reason is None:
+            self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
+        return mark, reason or "", -1
 
     def request(self, request: Request, taken: Taken, voucher: str = "", flags: str = "") -> str | None:
         """One request with needs of its own (a seed, a child of a redirect, what a site function asks for).
 
         Returns the reason why it is refused, which is counted, too; None when it is taken.
         """
-        canonical = self._key(request.url)
         _, host, _ = split(request.url)
         reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth)
         if reason is not None:
             taken.skip(reason)
-            return reason
+            if not self._held(reason, request.url, host, request.depth):
+                return reason
+            flags = "h"
         host, stored = pack(request)
-        mark = urls.fingerprint(
-            canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}", self._seed
-        )
-        self._put(taken.adds, host, request.priority, flags, voucher, mark, stored)
-        return None
+        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request), stored)
+        return reason
+
+    def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
+        """Whether a refused link is kept in case a seed is redirected to its host."""
+        return reason == "scope" and self.holds and self.scope.near(url, host, depth)
+
+    def mark(self, request: Request) -> int:
+        """The fingerprint by which the seen-set knows a request."""
+        canonical = self._key(request.url)
+        whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
+        return urls.fingerprint(whole, self._seed)
 
     def _put(self, adds: Adds, host: str, priority: int, flags: str, voucher: str, mark: int, stored: bytes) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)

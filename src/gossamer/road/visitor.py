@@ -17,6 +17,7 @@ from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
 from gossamer.road.gate import Gate, Treatment
+from gossamer.road.nearer import Nearer
 from gossamer.road.taker import Taken, Taker
 from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
@@ -58,13 +59,13 @@ class Visitor:
         self, crawl: str, worker: str, gate: Gate, collector: Collector, taker: Taker, reader: Reader, identity: Identity,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
-        sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None,
+        sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
         self.reader, self.identity, self.parse = reader, identity, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
-        self.anchor, self.anchored, self.sitemaps = anchor, anchored, sitemaps
+        self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -77,9 +78,13 @@ class Visitor:
             elif (refusal := await self.gate.refuse(claim)) is None:
                 chosen = claim
             else:
-                put(self._dropped(claim, refusal, None, 0.0))
+                refused = self._dropped(claim, refusal, None, 0.0)
+                put(refused if self.nearer is None else self.nearer.ends(refused))
         if chosen is not None:
-            put(await self._go(chosen))
+            if self.nearer is None:
+                put(await self._go(chosen))
+            else:
+                put(await self.nearer.visit(chosen, self._go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
@@ -129,6 +134,8 @@ class Visitor:
         match verdict:
             case Done():
                 assert isinstance(result, Page)
+                if self.nearer is not None and verdict.error is None:
+                    self.nearer.keep(claim.request, result)
                 return self._done(claim, result, verdict, began)
             case Redirected():
                 return await self._redirected(claim, result, verdict, began)
@@ -146,6 +153,7 @@ class Visitor:
             counts["infra"] = -1
         else:
             counts |= {"pages": 1, "items": read.items, "succeeded": int(page.status < 300 or page.status == 304)}
+            counts |= answered(claim.request)
             if error:
                 counts[f"err:{error}"] = 1
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
@@ -203,6 +211,8 @@ class Visitor:
             visit.counts = {f"skip:{verdict.skip}": 1}
         if verdict.error and infrastructure:
             visit.counts = {"infra": -1, "found": 1}  # a dead letter is counted, so it was found
+        if not infrastructure:
+            visit.counts |= answered(claim.request)
         if result is not None:
             if sent and visit.settle.action == "k":
                 visit.settle.action = "d"
@@ -227,6 +237,11 @@ class Visitor:
         if isinstance(result, Failure) and not result.sent:
             return []
         return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+
+
+def answered(request: Request) -> dict[str, int]:
+    """The count of seeds that may yet be redirected, after this request's end."""
+    return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
