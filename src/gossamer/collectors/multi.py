@@ -117,15 +117,24 @@ class Multi:
     def _ready(self) -> None:
         """Sockets of the epoll set are ready."""
         assert self._set is not None
-        action = self._multi.socket_action
         for fd, events in self._set.poll(0):
             if fd in self._wants:  # an earlier one of this turn may have ended it
-                action(fd, (events & 1 and 1) | (events & 4 and 2) | (events & 0x18 and 4))  # IN, OUT, ERR or HUP
+                self._act(fd, (events & 1 and 1) | (events & 4 and 2) | (events & 0x18 and 4), settle=False)
         self._settle()
 
-    def _act(self, fd: int, mask: int) -> None:
-        if not self.closed:
+    def _act(self, fd: int, mask: int, settle: bool = True) -> None:
+        """Let curl work on a socket. What curl cannot do is told to all who wait: nothing would wake them again."""
+        if self.closed:
+            return
+        try:
             self._multi.socket_action(fd, mask)
+        except pycurl.error as error:
+            waiting, self._waiting = self._waiting, {}
+            for curl, done in waiting.items():
+                self._multi.remove_handle(curl)
+                if not done.done():
+                    done.set_exception(OSError(f"curl gave up: {error}"))
+        if settle:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
