@@ -12,10 +12,19 @@ from web import preset, serve
 from web.judge import by_host, faults, robots_first, wasted
 
 
-@pytest.mark.parametrize(("scope", "processes"), [("host", 1), ("host", 2), ("any", 1), ("any", 2)])
-async def test_traps_cost_at_most_a_twentieth(tmp_path: Path, scope: str, processes: int) -> None:
+@pytest.mark.parametrize(
+    ("scope", "processes", "shared"),
+    [("host", 1, False), ("host", 2, False), ("any", 1, False), ("any", 2, False), ("any", 2, True)],
+)
+async def test_traps_cost_at_most_a_twentieth(
+    tmp_path: Path, shared_store: str, scope: str, processes: int, shared: bool
+) -> None:
+    """A calendar, session ids, growing paths, a thousand spam hosts; a shared store has 64 buckets."""
     with serve(preset("traps")) as web:
-        summary = await crawl(job(web.plan.seeds(), tmp_path, per_host=16, scope=scope, processes=processes))
+        store = shared_store if shared else None
+        summary = await crawl(
+            job(web.plan.seeds(), tmp_path, per_host=16, scope=scope, processes=processes, store=store)
+        )
         log = web.log()
     assert faults(log, web.plan) == []
     assert robots_first(log, web.plan) == []

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
+from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.shares import LOOK
 from gossamer.frontier.store import Store, connect
+from gossamer.frontier.tally import counts
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import Request, pack
+from gossamer.visit import Adds
 
 
 async def test_a_url_is_taken_once(bed: Beds) -> None:
@@ -78,6 +84,42 @@ async def test_strangers_live_on_a_share_of_the_crawl(bed: Beds) -> None:
     await b.frontier.count({"pages": 100, "found": 100})
     assert await b.add(*(f"{url}x" for url in urls[:10]), flags="") == (10, 0, 9)
     assert await b.adds_up()
+
+
+async def test_shares_are_of_the_crawl_in_a_store_of_many_buckets(valkey_url: str) -> None:
+    """Spam hosts lie in all buckets; what they get together is what they get in one."""
+    stores = [connect(valkey_url) for _ in range(2)]
+    for one in stores:
+        await one.open(64, "test")
+    workers = [Frontier(one, "c", Policy(delay=0, obey_robots=False)) for one in stores]
+
+    def spam(names: range, voucher: str, path: str = "") -> Adds:
+        adds: Adds = {}
+        for n in names:
+            host, entry = pack(Request(f"http://spam{n}.example{n}.test/{path}"))
+            group = (bucket_of(host, 64), host, 0, "http", "", voucher)
+            adds.setdefault(group, []).extend((*workers[0].remainder(hash((host, path)) & (2**64 - 1)), entry))
+        return adds
+
+    async def taken() -> int:
+        return (await counts(stores[0], "c"))["open"]
+
+    await workers[0].add(spam(range(500), ""))
+    assert await taken() == 5, "strangers share 5 pages"
+    await asyncio.sleep(LOOK + 0.01)
+    await workers[1].settle(9, [], {}, spam(range(500, 1000), ""))
+    assert await taken() == 5, "another worker learns of them"
+    await workers[1].count({"pages": 1000, "found": 1000}, bucket=17)
+    await asyncio.sleep(LOOK + 0.01)
+    await workers[0].add(spam(range(1000), "", "more"))
+    assert await taken() == 5 + 10, "a hundredth of the pages, wherever those lie"
+    await asyncio.sleep(LOOK + 0.01)
+    for k in range(20):
+        await workers[k % 2].add(spam(range(100, 150), "7", f"single{k}"))
+        await asyncio.sleep(LOOK + 0.01 if k < 8 else 0)
+    assert await taken() <= 15 + 50 * 6 + 60, "6 of each host's own, and 50 and a hundredth shared"
+    for one in stores:
+        await one.close()
 
 
 @pytest.mark.parametrize("seen", ["default", "exact", "bloom"])

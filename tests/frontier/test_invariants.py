@@ -147,62 +147,63 @@ class Fleet:
         seconds, micros = await self.store.client.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
-    async def audit(self) -> None:
-        """The store's books against one another, and against ours."""
-        client, out = self.store.client, Counter[str]()
-        for crawl in CRAWLS:
-            places: Counter[str] = Counter(self.ended[crawl])
-            waiting: dict[str, int] = {}
-            leased = dead = 0
-            for bucket in range(self.store.buckets):
-                tag = f"{keys.tag(bucket)}{crawl}:"
-                records = await client.hgetall(f"{tag}lp")
-                assert set(records) == set(await client.zrange(f"{tag}l", 0, -1))
-                for record in records.values():
-                    host, level, kind, _, _, entry = record.split(b"\t", 5)
-                    places[unpack(host.decode(), entry, int(level)).url] += 1
-                    out[host.decode()] += kind != b"landed"
-                    leased += 1
-                for letter in (await client.hgetall(f"{tag}x")).values():
-                    _, _, host, level, _, entry = letter.split(b"\t", 5)
-                    places[unpack(host.decode(), entry, int(level)).url] += 1
-                    dead += 1
-            for host in HOSTS:
-                entries = await self._waiting(crawl, host)
-                waiting[host] = len(entries)
-                places.update(entries)
-            assert places == Counter(self.known[crawl]), "every URL in one place"
-            n = await counts(self.store, crawl)
-            assert n["open"] == leased + sum(waiting.values())
-            assert (n["dead"], n["pages"] + n["skip:robots"]) == (dead, sum(self.ended[crawl].values()))
-            assert n["found"] == n["pages"] + n["dead"] + n["open"] + n["skip:robots"] + n["skip:duplicate"]
-            await self._heap(crawl, waiting)
+
+async def audit(fleet: Fleet) -> None:
+    """The store's books against one another, and against ours."""
+    client, out = fleet.store.client, Counter[str]()
+    for crawl in CRAWLS:
+        places: Counter[str] = Counter(fleet.ended[crawl])
+        waiting: dict[str, int] = {}
+        leased = dead = 0
+        for bucket in range(fleet.store.buckets):
+            tag = f"{keys.tag(bucket)}{crawl}:"
+            records = await client.hgetall(f"{tag}lp")
+            assert set(records) == set(await client.zrange(f"{tag}l", 0, -1))
+            for record in records.values():
+                host, level, kind, _, _, entry = record.split(b"\t", 5)
+                places[unpack(host.decode(), entry, int(level)).url] += 1
+                out[host.decode()] += kind != b"landed"
+                leased += 1
+            for letter in (await client.hgetall(f"{tag}x")).values():
+                _, _, host, level, _, entry = letter.split(b"\t", 5)
+                places[unpack(host.decode(), entry, int(level)).url] += 1
+                dead += 1
         for host in HOSTS:
-            bucket = keys.bucket_of(host, self.store.buckets)
-            i = await client.hget(f"{keys.tag(bucket)}h:{host}", "i")
-            assert int(i or 0) == out[host], "slots taken are claims out"
+            entries = await waiting_at(fleet.store, crawl, host)
+            waiting[host] = len(entries)
+            places.update(entries)
+        assert places == Counter(fleet.known[crawl]), "every URL in one place"
+        n = await counts(fleet.store, crawl)
+        assert n["open"] == leased + sum(waiting.values())
+        assert (n["dead"], n["pages"] + n["skip:robots"]) == (dead, sum(fleet.ended[crawl].values()))
+        assert n["found"] == n["pages"] + n["dead"] + n["open"] + n["skip:robots"] + n["skip:duplicate"]
+        await heap_is_right(fleet.store, crawl, waiting)
+    for host in HOSTS:
+        bucket = keys.bucket_of(host, fleet.store.buckets)
+        i = await client.hget(f"{keys.tag(bucket)}h:{host}", "i")
+        assert int(i or 0) == out[host], "slots taken are claims out"
 
-    async def _waiting(self, crawl: str, host: str) -> list[str]:
-        client, tag = self.store.client, f"{keys.tag(keys.bucket_of(host, self.store.buckets))}{crawl}:"
-        levels, queued = await client.hmget(f"{tag}h:{host}", ["L", "q"])
-        listed = [int(level) for level in (levels or b"").decode().split(",") if level]
-        assert listed == sorted(listed, reverse=True)
-        assert {f"{tag}q:{host}:{level}" for level in listed} == {
-            k.decode() for k in await client.keys(f"{tag}q:{host}:*")
-        }
-        entries = [e for level in listed for e in await client.lrange(f"{tag}q:{host}:{level}", 0, -1)]
-        assert int(queued or 0) == len(entries)
-        entries += [member.split(b"\t", 1)[1] for member in await client.zrange(f"{tag}t:{host}", 0, -1)]
-        return [unpack(host, entry).url for entry in entries]
 
-    async def _heap(self, crawl: str, waiting: dict[str, int]) -> None:
-        """A host is in the ready heap exactly when it has URLs and a free slot, and not before its next start."""
-        for host, n in waiting.items():
-            tag = keys.tag(keys.bucket_of(host, self.store.buckets))
-            i, m, usual, start = await self.store.client.hmget(f"{tag}h:{host}", ["i", "m", "M", "n"])
-            score = await self.store.client.zscore(f"{tag}{crawl}:r:http", host)
-            assert (score is not None) == (n > 0 and int(i or 0) < int(m or usual or 1))
-            assert score is None or score >= int(start or 0)
+async def waiting_at(store: Store, crawl: str, host: str) -> list[str]:
+    client, tag = store.client, f"{keys.tag(keys.bucket_of(host, store.buckets))}{crawl}:"
+    levels, queued = await client.hmget(f"{tag}h:{host}", ["L", "q"])
+    listed = [int(level) for level in (levels or b"").decode().split(",") if level]
+    assert listed == sorted(listed, reverse=True)
+    assert {f"{tag}q:{host}:{level}" for level in listed} == {k.decode() for k in await client.keys(f"{tag}q:{host}:*")}
+    entries = [e for level in listed for e in await client.lrange(f"{tag}q:{host}:{level}", 0, -1)]
+    assert int(queued or 0) == len(entries)
+    entries += [member.split(b"\t", 1)[1] for member in await client.zrange(f"{tag}t:{host}", 0, -1)]
+    return [unpack(host, entry).url for entry in entries]
+
+
+async def heap_is_right(store: Store, crawl: str, waiting: dict[str, int]) -> None:
+    """A host is in the ready heap exactly when it has URLs and a free slot, and not before its next start."""
+    for host, n in waiting.items():
+        tag = keys.tag(keys.bucket_of(host, store.buckets))
+        i, m, usual, start = await store.client.hmget(f"{tag}h:{host}", ["i", "m", "M", "n"])
+        score = await store.client.zscore(f"{tag}{crawl}:r:http", host)
+        assert (score is not None) == (n > 0 and int(i or 0) < int(m or usual or 1))
+        assert score is None or score >= int(start or 0)
 
 
 @pytest.fixture
@@ -229,7 +230,7 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
     for turn in range(300):
         await fleet.step()
         if turn % 10 == 0:
-            await fleet.audit()
+            await audit(fleet)
     for host in HOSTS:
         await Steer(fleet.store).resume(host)
     for _ in range(2000):  # all that is left is done
@@ -246,7 +247,7 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
         if not any(is_open for _, is_open, _, _ in left):
             break
         await asyncio.sleep(0.002)
-    await fleet.audit()
+    await audit(fleet)
     assert all(set(fleet.ended[crawl].values()) == {1} for crawl in CRAWLS)
     gaps = [b - a for starts in map(sorted, fleet.starts.values()) for a, b in itertools.pairwise(starts)]
     assert len(gaps) > 50

@@ -16,9 +16,7 @@ end
 local function remember(key, page, word) -- in a page of the filter: in its room, or the page is written anew
   local free = page and find(page, '\0\0\0', HEAD + 2 * pair(page, 1) + 1, true)
   if free then return call('SETRANGE', key, free - 1, word) end
-  local cells = {}
-  if page then cells = cells_of(page) else for c = 0, 255 do cells[c] = '' end end
-  page = build(cells)
+  page = page and merged(page) or written({byte(string.rep('\0', 256), 1, 256)}, '')
   local at = HEAD + 2 * pair(page, 1)
   call('SET', key, sub(page, 1, at) .. word .. sub(page, at + 4))
 end

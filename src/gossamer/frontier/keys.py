@@ -27,7 +27,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen, as a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `seeds` not answered yet, `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
 | `{b:000}CRAWL:turn` | string | whose turn it is to claim under limits, where there are many buckets | turns | 5 s |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |

@@ -10,56 +10,62 @@ local HEAD = 322
 local function pair(page, at) return byte(page, at) * 256 + byte(page, at + 1) end
 local function two(n) return char(floor(n / 256), n % 256) end
 
--- Members of each cell as a string, those of the room included.
-local function cells_of(page)
-  local cells, at = {}, HEAD
-  for c = 0, 255 do
-    local k = 2 * byte(page, 67 + c)
-    cells[c], at = sub(page, at + 1, at + k), at + k
-  end
-  for j = at + 1, #page - 2, 3 do
-    local c, a, b = byte(page, j, j + 2)
-    if b == 0 then break end
-    cells[c] = cells[c] .. char(a, b)
-  end
-  return cells
-end
-
--- A page of these cells; its room is at least 24 places and what the allocator would give anyway.
-local function build(cells)
-  local starts, counts, n = {}, {}, 0
-  for c = 0, 255 do
-    if c % 8 == 0 then starts[#starts + 1] = two(n) end
-    local k = #cells[c] / 2
-    counts[c + 1], n = char(k), n + k
+-- A page of these members; its room is at least 24 places and what the allocator would give anyway.
+local function written(counts, members)
+  local starts, n = {}, 0
+  for c = 1, 256 do
+    if c % 8 == 1 then starts[#starts + 1] = two(n) end
+    n = n + counts[c]
   end
   local used = HEAD + 2 * n
   local _, power = math.frexp(used + 78 - 1)
   local class = 2 ^ (power - 3)
   local room = floor((math.ceil((used + 78) / class) * class - 6 - used) / 3) * 3
-  return table.concat({two(n), table.concat(starts), table.concat(counts), table.concat(cells, '', 0, 255), string.rep('\0', room)})
+  return table.concat({two(n), table.concat(starts), char(unpack(counts)), members, string.rep('\0', room)})
+end
+
+-- The page with what stood in its room put into the cells.
+local function merged(page)
+  local counts, more, parts, from, at = {byte(page, 67, HEAD)}, {}, {}, HEAD + 1, HEAD
+  for j = HEAD + 2 * pair(page, 1) + 1, #page - 2, 3 do
+    local c, a, b = byte(page, j, j + 2)
+    if b == 0 then break end
+    more[c + 1] = (more[c + 1] or '') .. char(a, b)
+  end
+  for c = 1, 256 do
+    at = at + 2 * counts[c]
+    if more[c] then
+      parts[#parts + 1] = sub(page, from, at) .. more[c]
+      from, counts[c] = at + 1, counts[c] + #more[c] / 2
+    end
+  end
+  return written(counts, table.concat(parts) .. sub(page, from, at))
 end
 
 local function split(node)
   local key = C .. 'b:' .. node
-  local page, halves = call('GET', key), {{}, {}}
+  local page = call('GET', key)
   if not page then return end
-  for c = 0, 255 do halves[1][c], halves[2][c] = '', '' end
-  for c, members in pairs(cells_of(page)) do
-    local half, to = halves[c < 128 and 1 or 2], c % 128 * 2
-    for j = 1, #members, 2 do
-      local m = pair(members, j)
-      local member, right = two(m * 2 % 65536), to + floor(m / 32768)
-      if m == 32768 then -- nothing is known of it but its cell: it goes to both
-        member = two(m)
-        half[to] = half[to] .. member
+  page = merged(page)
+  local at = HEAD
+  for half = 0, 1 do
+    local counts, members = {}, {}
+    for c = 0, 127 do
+      local left, right = {}, {}
+      for j = at + 1, at + 2 * byte(page, 67 + 128 * half + c), 2 do
+        local m = pair(page, j)
+        local member, to = two(m * 2 % 65536), m < 32768 and left or right
+        if m == 32768 then -- nothing is known of it but its cell: it goes to both
+          member = two(m)
+          left[#left + 1] = member
+        end
+        to[#to + 1], at = member, j + 1
       end
-      half[right] = half[right] .. member
+      counts[2 * c + 1], counts[2 * c + 2] = #left, #right
+      members[c + 1] = table.concat(left) .. table.concat(right)
     end
+    members = table.concat(members)
+    if members ~= '' then call('SET', C .. 'b:' .. 2 * node + half, written(counts, members)) end
   end
   call('DEL', key)
-  for j = 1, 2 do
-    local half = build(halves[j])
-    if pair(half, 1) > 0 then call('SET', C .. 'b:' .. 2 * node + j - 1, half) end
-  end
 end

@@ -1,16 +1,17 @@
 -- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (later.lua),
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths, and pages, strangers and singles
+--   of the other buckets (all as in add.lua),
 --   F, F times (file, committed length, new length),
 --   D, D times (count, change),
 --   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
 --   then groups of links as in add.lua.
 --   actions: d done, r retry after `wait`, x dead letter, k refused by a gate, b back to the front of its queue.
--- Returns: {'ok', new, known, parked}, or having done nothing {'stale', token...} or {'file', file, committed length}.
+-- Returns: {'ok', new, known, parked, strangers, singles}, or having done nothing {'stale', token...} or {'file', file, committed length}.
 -- Promise: all or nothing; a token settles once; a file's length moves only together with the claims of its rows.
 -- Cost: about 15 us a claim and its host, plus its links (links.lua).
-local at = 6
+local at = 9
 local function take_list(width)
   local n = tonumber(ARGV[at])
   local first = at + 1
@@ -82,8 +83,6 @@ end
 for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- next time a whole gate of URLs
 for host in pairs(touched) do arm(host, true) end
 
-if at > #ARGV then return {'ok', 0, 0, 0} end
+if at > #ARGV then return {'ok', 0, 0, 0, 0, 0} end
 call('SADD', T .. 'c', ARGV[1])
-generations(ARGV[2], tonumber(ARGV[3]))
-local added = add(ARGV, at, tonumber(ARGV[4]), tonumber(ARGV[5]))
-return {'ok', added[1], added[2], added[3]}
+return {'ok', unpack(add(ARGV, at))}

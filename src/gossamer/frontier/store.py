@@ -22,7 +22,7 @@ from gossamer.frontier import keys
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
-_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "links")
+_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,

@@ -9,6 +9,7 @@ import msgspec
 
 from gossamer.errors import Moved, Stale
 from gossamer.frontier.keys import tag
+from gossamer.frontier.shares import Shares
 from gossamer.frontier.store import Store
 from gossamer.frontier.turns import Turns
 from gossamer.request import unpack
@@ -52,6 +53,7 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self._turns = Turns(store, crawl)
+        self._shares = Shares(store, crawl)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
@@ -60,13 +62,26 @@ class Frontier:
         low = fingerprint & 0xFFFFFFFF
         return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
 
-    def _adding(self) -> tuple[str, int, int, int]:
-        p, buckets = self.policy, self.store.buckets
-        return p.seen, max(1, p.sets // buckets), p.host_pages, max(1, DEPTHS // buckets) if p.depths else 0
+    @property
+    def _depths(self) -> int:
+        """Hashes of a bucket that keep depths."""
+        return max(1, DEPTHS // self.store.buckets) if self.policy.depths else 0
+
+    async def _adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
+        """How URLs are taken in: the first arguments of add, settle and admit."""
+        p = self.policy
+        discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
+        elsewhere = await self._shares.elsewhere(bucket) if discovered else (0, 0, 0)
+        return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
+
+    async def _add(self, bucket: int, adds: Adds, args: list[Any]) -> list[int]:
+        got: list[int] = await self.store.run("add", bucket, self.crawl, *await self._adding(bucket, adds), *args)
+        self._shares.took(bucket, got[3], got[4])
+        return got
 
     async def admit(self, bucket: int, host: str) -> int:
         """A seed was redirected to this host: take the links to it that were refused before; returns how many."""
-        return int(await self.store.run("admit", bucket, self.crawl, *self._adding(), host))
+        return int(await self.store.run("admit", bucket, self.crawl, *await self._adding(bucket, {}), host))
 
     async def unanswered(self) -> bool:
         """Whether a seed may yet be redirected: some have no answer so far."""
@@ -78,7 +93,7 @@ class Frontier:
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
         """The least depth at which a URL was found so far, where depths are kept."""
         high, low = self.remainder(fingerprint)
-        key = f"{tag(bucket)}{self.crawl}:d:{high * self._adding()[3] >> 32}"
+        key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
         found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
         return None if found is None else int(found) % 100
 
@@ -86,8 +101,8 @@ class Frontier:
         """Add links; returns new, known, parked."""
         total = [0, 0, 0]
         for bucket, args in _chunks(adds):
-            got = await self.store.run("add", bucket, self.crawl, *self._adding(), *args)
-            total = [a + b for a, b in zip(total, got, strict=True)]
+            got = await self._add(bucket, adds, args)
+            total = [a + b for a, b in zip(total, got, strict=False)]
         return total[0], total[1], total[2]
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -147,7 +162,7 @@ class Frontier:
             if other == bucket and not own:
                 own = args
             else:
-                await self.store.run("add", other, self.crawl, *self._adding(), *args)
+                await self._add(other, adds, args)
         changes = [x for pair in counts.items() if pair[1] for x in pair]
         ends: list[Any] = []
         visited: list[Any] = []
@@ -157,13 +172,14 @@ class Frontier:
                 visited += (s.token, *self.remainder(s.mark), s.depth)
         lengths = [x for triple in files for x in triple]
         got = await self.store.run(
-            "settle", bucket, self.crawl, *self._adding(), len(lengths) // 3, *lengths,
+            "settle", bucket, self.crawl, *await self._adding(bucket, adds), len(lengths) // 3, *lengths,
             len(changes) // 2, *changes, len(settles), *ends, len(visited) // 4, *visited, *own,
         )  # fmt: skip
         if got[0] == b"stale":
             raise Stale([int(token) for token in got[1:]])
         if got[0] == b"file":
             raise Moved(got[1].decode(), int(got[2]))
+        self._shares.took(bucket, got[4], got[5])
         return got[1], got[2], got[3]
 
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
