@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -91,7 +90,7 @@ class Setup(msgspec.Struct, kw_only=True):
     """Names and versions of the site files."""
     alone: bool = True
     deadline: float | None = None
-    """Seconds of work left."""
+    """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -185,10 +184,9 @@ class Bench:
             log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self.committer = Committer(self.frontier, self.outputs)
-        deadline = None if setup.deadline is None else time.monotonic() + setup.deadline
         self.worker = Worker(
             self.frontier, self._visitor(settings), self.committer, buckets=store.buckets, concurrency=settings.concurrency,
-            state=self._state, stop=stop, surprise=self._surprise, deadline=deadline,
+            state=self._state, stop=stop, surprise=self._surprise, deadline=setup.deadline,
         )  # fmt: skip
         self._anchors: set[tuple[str, str]] = set()
 

@@ -7,7 +7,8 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,6 +41,8 @@ class Live(msgspec.Struct):
 
 
 Watch = Callable[[Live], None]
+LOOK, RATE = 0.5, 10
+"""Seconds between looks of a watcher; looks over which the rate is taken."""
 
 
 class Taps(msgspec.Struct):
@@ -70,8 +73,9 @@ async def crawl(
                 return over
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
-            await seed(setup, store, given, record)
-            outcome = await Run(setup, store, embedded, watch, stop, taps).work()
+            async with timed(store, record):
+                await seed(setup, store, given, record)
+                outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
         except GossamerError as error:
             with contextlib.suppress(StoreError):  # that is what went wrong
@@ -98,8 +102,31 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
     record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in setup.job.outputs], setup.sites)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
-        setup.deadline = max(0.0, job.settings.time_limit - record.spent)
+        setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
     return record, None
+
+
+@contextlib.asynccontextmanager
+async def timed(store: Store, record: Record) -> AsyncIterator[None]:
+    """Within it the crawl is at work: the seconds are written down as they pass, so that a kill forgets one at most."""
+    began = time.monotonic() - record.spent
+
+    async def note() -> None:
+        with contextlib.suppress(GossamerError):  # whoever works hears of it
+            await Crawls(store).spend(record.name, time.monotonic() - began)
+
+    async def every_second() -> None:
+        while True:
+            await asyncio.sleep(1)
+            await note()
+
+    clock = asyncio.create_task(every_second())
+    try:
+        yield
+    finally:
+        clock.cancel()
+        await asyncio.gather(clock, return_exceptions=True)
+        await note()
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
@@ -133,7 +160,8 @@ class Run:
         )
         wanted = setup.job.settings.processes
         self.processes = (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
-        self._last = (time.monotonic(), -1)
+        self._census = Census(store)
+        self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
 
     async def work(self) -> str:
         """Work until the crawl ends; its outcome."""
@@ -186,15 +214,14 @@ class Run:
         while self.watch is not None:
             with contextlib.suppress(StoreError):
                 self.watch(await self._live())
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(LOOK)
 
     async def _live(self) -> Live:
-        census = Census(self.store)
+        census = self._census
         summary = await census.summary(self.setup.crawl)
-        then, pages = self._last
-        now = time.monotonic()
-        rate = (summary.pages - pages) / (now - then) if pages >= 0 and now > then else 0.0
-        self._last = (now, summary.pages)
+        self._looks.append((time.monotonic(), summary.pages))
+        (then, pages), (now, _) = self._looks[0], self._looks[-1]
+        rate = (summary.pages - pages) / (now - then) if now > then else 0.0
         left = summary.pending / summary.pages_per_second if summary.pages_per_second and summary.pages > 20 else None
         hosts = await census.hosts(self.setup.crawl, 10, "waiting")
         in_flight = await census.in_flight(self.setup.crawl)

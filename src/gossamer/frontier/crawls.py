@@ -46,7 +46,7 @@ class Record(msgspec.Struct):
     started_at: float
     ended_at: float | None
     spent: float
-    """Seconds of work in earlier runs."""
+    """Seconds of work, those of the run under way included."""
     door: dict[str, Any]
     """pid and host of the process that runs it."""
     outputs: list[str]
@@ -108,7 +108,6 @@ class Crawls:
         fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
-        fields["run_at"] = repr(time.time())
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is None:
             fields |= {"started_at": repr(time.time()), "spent": "0"}
@@ -126,15 +125,15 @@ class Crawls:
         return (state or b"cancelled").decode(), (reason or b"").decode()
 
     async def set(self, name: str, state: str, reason: str = "") -> None:
-        """Change the state; an ended state also closes the books on the time spent."""
+        """Change the state."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
-            run_at, spent = await self._do(self.store.client.hmget(keys.record(name), ["run_at", "spent"]))
-            now = time.time()
-            if run_at:
-                fields["spent"] = repr(float(spent or 0) + max(0.0, now - float(run_at)))
-            fields |= {"ended_at": repr(now), "run_at": ""}
+            fields["ended_at"] = repr(time.time())
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
+
+    async def spend(self, name: str, seconds: float) -> None:
+        """Write down how long the crawl was at work, all its runs together."""
+        await self._do(self.store.client.hset(keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
         """A seed was redirected: its target's host is in scope, too."""

@@ -8,7 +8,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds of earlier runs, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded` | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded` | crawls | until removed |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
@@ -23,8 +22,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     Raises UsageError when no such crawl is there.
     """
     record = await Crawls(store).need(name)
-    run_at = await store.guard(cast(Awaitable[Any], store.client.hget(keys.record(name), "run_at")))
-    elapsed = record.spent + (max(0.0, time.time() - float(run_at)) if run_at else 0.0)
+    elapsed = record.spent
     n = await counts(store, name)
     if hosts is None:
         hosts = await hosts_met(store, name)

@@ -1,0 +1,49 @@
+"""The time that a crawl was at work outlives `kill -9`: `elapsed` and `--time-limit` count all of its runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import redis
+
+from e2e.killing import fire
+from e2e.runs import begin, command, job, socket_of
+from web import preset, serve
+
+SPENT = 2.0
+
+
+def spent(data: Path) -> float:
+    """The seconds that the store knows of."""
+    try:
+        with redis.Redis.from_url(socket_of(data) or "", retry=None) as client:
+            return float(client.hget("gossamer:crawl:c", "spent") or 0)
+    except (redis.RedisError, ValueError):
+        return 0.0
+
+
+def test_both_stretches_count(tmp_path: Path) -> None:
+    with serve(preset("tiny", hosts=1, pages=200, latency=0.01)) as web:
+        one, data = job(web.plan.seeds(), tmp_path, delay=(0.2, 0.2)), tmp_path / "data"
+        door = begin(command(one))
+        deadline = time.monotonic() + 60
+        while (before := spent(data)) < SPENT:
+            assert door.poll() is None, door.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        fire("all", door, data)
+        door.communicate()
+        again = begin(command(one, "--time-limit", f"{SPENT + 1}s"))
+        said = again.communicate(timeout=60)
+        assert again.returncode == 0, said
+        first = json.loads(said[0])
+        assert (first["state"], first["reason"]) == ("limited", "--time-limit is reached")
+        assert before < first["elapsed"]
+        assert 0 < first["pages"] < 200
+        over = begin(command(one, "--time-limit", "1s"))  # all of it was spent by earlier runs
+        said = over.communicate(timeout=60)
+        second = json.loads(said[0])
+        assert second["state"] == "limited"
+        assert second["elapsed"] > first["elapsed"]
