@@ -294,26 +294,3 @@ async def test_what_the_guard_refuses_makes_no_connection() -> None:
 async def test_the_same_collector_serves_all_sizes() -> None:
     for size in (0, 1, 16_383, 16_384, 65_536, 300_000):
         assert good(await get(answer(b"x" * size))).wire == size
-
-
-class GivesUp:
-    """A curl that works no socket any more."""
-
-    def __init__(self, multi: Any) -> None:
-        self._multi = multi
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._multi, name)
-
-    def socket_action(self, _fd: int, _mask: int) -> None:
-        raise pycurl.error("CurlMultiHandle invoked socket_action() failed")
-
-
-async def test_when_curl_gives_up_all_who_wait_are_told() -> None:
-    async with serving(saying(OK)) as server, collecting() as collector:
-        collector._multi._multi = GivesUp(collector._multi._multi)
-        async with asyncio.timeout(5):
-            said = await asyncio.gather(
-                *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(3)), return_exceptions=True
-            )
-        assert [type(one) for one in said] == [OSError] * 3

@@ -15,7 +15,6 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/assemble.py": (320, "the one place where settings become parts"),
     "src/gossamer/scope.py::Scope": (13, "each gate, as a verdict and as an explanation, over the same fields"),
     "tests/e2e/test_inner_hosts.py::attacker": (55, "a site of links in every form, and the server that answers with them"),
-    "tests/frontier/test_invariants.py::Fleet": (14, "one method a verb"),
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
     "tests/e2e/failpoint.py::install": (46, "three failpoints side by side, each a few lines that belong together"),
     "src/gossamer/frontier/verbs.py::Frontier": (22, "one method a verb: the list of them is what the class is"),
