@@ -88,6 +88,13 @@ def test_what_was_taken_before_counts_as_known() -> None:
     assert taken.skips == {"duplicate": 1}
 
 
+def test_what_left_the_recent_links_is_known_by_its_fingerprint() -> None:
+    one = taker(room=1)
+    take(one, *(f"/{k}" for k in range(50)))
+    again = take(one, *(f"/{k}" for k in range(50)))
+    assert (again.adds, again.skips) == ({}, {"duplicate": 50})
+
+
 def test_after_forgetting_it_is_taken_again() -> None:
     one = taker()
     take(one, "/x")

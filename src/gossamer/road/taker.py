@@ -6,6 +6,7 @@ cache of raw hrefs. What that cache knows as taken is in the frontier, or in a c
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -17,6 +18,8 @@ from gossamer.visit import Adds, Claim
 
 ROOM = 50_000
 """Links remembered, twice over (two generations)."""
+SLOTS = 1 << 20
+"""Fingerprints of taken URLs that are remembered, 8 bytes each: a link that is no longer among the recent ones costs no add."""
 
 
 Hit = tuple[int, str, int]
@@ -78,7 +81,7 @@ class Taker:
         self.depths = depths
         self.holds = True
         """A seed may yet be redirected: links to hosts beside the seeds' own are not lost."""
-        self._recent = Recent(room)
+        self._recent, self._taken = Recent(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
     def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
@@ -128,6 +131,10 @@ class Taker:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
+        if self._taken[mark % SLOTS] == mark:
+            hit = mark, "duplicate", -1
+            self._recent.put(key, hit)
+            return hit
         to_scheme, to_host, to_path = split(url)
         reason = "filter" if "@" in to_host else self.scope.refuse(url, to_host, depth)
         if reason is None and len(met) >= self._cap:
@@ -143,6 +150,8 @@ class Taker:
         self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
         if reason is None:
             self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
+            if not self.depths and self._own(to_host):  # other hosts are vouched for by each add
+                self._taken[mark % SLOTS] = mark
         return mark, reason or "", -1
 
     def request(self, request: Request, taken: Taken, voucher: str = "", flags: str = "") -> str | None:
@@ -196,10 +205,14 @@ class Taker:
 
     def forget(self) -> None:
         """A page that was read came to nothing: what was taken from it must be taken again."""
-        self._recent = Recent(self._recent.room)
+        self._recent, self._taken = Recent(self._recent.room), _slots()
 
     def widen(self, scope: Filter) -> None:
         """A redirected seed changed the scope: what was refused may be wanted now."""
         self.scope = scope
         self.forget()
         self._hosts.clear()
+
+
+def _slots() -> array[int]:
+    return array("Q", [0]) * SLOTS
