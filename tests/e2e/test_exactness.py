@@ -12,6 +12,7 @@ from web.docs import reachable
 from web.judge import faults, fetched, robots_first
 from web.plan import Plan
 from web.presets import POLITE, preset
+from web.truth import expected, with_fate
 
 EVERYTHING = tuple(sorted({*POLITE, "keepalive", "slow", "seed-redirect"} - {"sitemaps"}))
 
@@ -27,6 +28,24 @@ async def test_a_site_of_plain_pages(tmp_path: Path, processes: int) -> None:
     assert len(found) == summary.pages == summary.succeeded == 180
     assert looked
     assert [one for one in [*looked, summary] if not one.adds_up()] == []
+
+
+@pytest.mark.parametrize(("depth", "shared"), [(1, False), (2, False), (2, True), (3, True)])
+async def test_a_depth_limit_with_many_requests_side_by_side(
+    tmp_path: Path, shared_store: str, depth: int, shared: bool
+) -> None:
+    plan = preset("tiny", hosts=2, pages=150, links=4, hrefs=8, fanout=3, latency=0.02, spread=0.9)
+    with serve(plan) as web:
+        store = shared_store if shared else None
+        one = job(web.plan.seeds(), tmp_path, depth=depth, per_host=16, processes=2, store=store)
+        summary, looked = await watched(one, store)
+        got = fetched(web.log())
+        least = {url: expected(web.plan, url) for url in with_fate(web.plan, ("once",))}
+    wanted = {url for url, page in least.items() if page and page.depth is not None and page.depth <= depth}
+    assert {url for url in got if not url.endswith("/robots.txt")} == wanted
+    assert 0 < len(wanted) < len(least)
+    assert len(rows(tmp_path / "out.jsonl")) == summary.pages == len(wanted)
+    assert [line for line in [*looked, summary] if not line.adds_up()] == []
 
 
 def odd_web(without: tuple[str, ...] = ()) -> Plan:

@@ -169,6 +169,18 @@ async def test_retries_wait_and_go_behind_fresh_urls(bed: Beds) -> None:
     assert (paths([again]), again.attempt) == (["/bad"], 1)
 
 
+async def test_retries_come_in_the_order_of_their_time(bed: Beds) -> None:
+    b = bed(delay=0)
+    await b.add(*(f"{A}/{n}" for n in range(4)))
+    for claim, wait in zip(await b.claim(), (60, 20, 80, 40), strict=True):
+        await b.end(claim, "r", wait=wait)
+    await asyncio.sleep(0.03)
+    assert paths(await b.claim()) == ["/1"], "no other is due"
+    await asyncio.sleep(0.07)
+    await b.add(f"{A}/fresh")
+    assert paths(await b.claim()) == ["/fresh", "/3", "/0", "/2"]
+
+
 async def test_dead_letters_requeue_and_drop(bed: Beds, store: Store) -> None:
     b = bed()
     await b.add(f"{A}/1", f"{A}/2")

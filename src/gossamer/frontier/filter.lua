@@ -1,6 +1,6 @@
 -- Purpose: the seen-set of `--seen bloom`: a quotient filter in pages (pages.lua); put before seen.lua.
--- Promise: about 2.7 bytes a URL at any size; a look-up reads one page.
--- Cost: 3 us a known URL, 6 us a new one.
+-- Promise: about 2.8 bytes a URL at any size; a look-up reads one page.
+-- Cost: 3 us a known URL, 6 us a new one, rewriting and splitting of pages included.
 local filter_risk = 0 -- sum over new URLs of the chance that they had been taken for known ones
 local filter_pages = 1
 

@@ -1,6 +1,6 @@
 -- Purpose: the pages in which `--seen bloom` keeps 23 bits of each fingerprint: how they are written, and split; before filter.lua.
 -- Promise: pages split one by one, in order (linear hashing), so that they hold 768 URLs on average, however many there are.
--- Cost: 0.1 ms to write a page anew, 1 ms to split one.
+-- Cost: 0.05 ms to write a page anew, 1 ms to split one.
 -- A page is a string: members in it (u16), members before each group of 8 cells (u16), members of each of 256 cells (u8), the
 -- members by cell (2 bytes each), then room for new ones (3 bytes each: cell and member). A member is the 15 bits that follow those
 -- of its page and cell, and a 1; a split moves each one bit to the left, so what stands below the last 1 is unknown and matches anything.
