@@ -10,13 +10,13 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import Crawls, Record
@@ -244,20 +244,21 @@ def held(folder: Path, crawl: str) -> Iterator[None]:
     """Hold the lock of a crawl; ConfigError naming the process that has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock: IO[str] = open(folder / "lock", "a+")  # noqa: SIM115 - closed below
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise ConfigError(f"--data {folder.parent}: {error.strerror}: choose a folder that can be written") from error
-    with lock:
+        raise of_data(folder.parent, error) from error
+    try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.seek(0)
-            pid = lock.read().strip() or "?"
+            os.ftruncate(lock, 0)
+            os.write(lock, str(os.getpid()).encode())
+        except BlockingIOError:
+            pid = os.pread(lock, 20, 0).decode() or "?"
             raise ConfigError(
                 f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
             ) from None
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
+        except OSError as error:
+            raise of_data(folder.parent, error) from error
         yield
+    finally:
+        os.close(lock)

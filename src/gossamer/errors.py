@@ -5,6 +5,8 @@ Expected outcomes of a visit (a refused connection, a 500) are not errors: they 
 
 from __future__ import annotations
 
+import errno
+
 
 class GossamerError(Exception):
     """A problem a person must know of: one clear line, and the exit code of the command (docs/commands.md)."""
@@ -52,6 +54,17 @@ class GateNotMet(GossamerError):
     """The quality gate of `--fail-on` is not met."""
 
     exit_code = 30
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The error numbers of a disk that is full, or of a file that may not grow."""
+
+
+def of_data(folder: object, error: OSError) -> GossamerError:
+    """What an OSError in the data folder means to a person."""
+    if error.errno in FULL:
+        return DiskFull(f"--data {folder}: no space left: free some, then run the same command again")
+    return ConfigError(f"--data {folder}: {error.strerror}: choose a folder that can be written")
 
 
 class Stale(Exception):

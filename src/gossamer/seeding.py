@@ -11,7 +11,7 @@ from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Output, Setup
-from gossamer.errors import UsageError
+from gossamer.errors import UsageError, of_data
 from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
@@ -112,13 +112,17 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
 
 def keep_aside(folder: Path, rejected: list[targets.Rejected]) -> None:
     """Write bad seed lines beside the crawl, so that none is lost."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "rejected.jsonl", "wb") as file:
-        file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "rejected.jsonl", "wb") as file:
+            file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+    except OSError as error:
+        raise of_data(folder.parent, error) from error
 
 
 def _no_seeds(rejected: list[targets.Rejected]) -> str:
     if not rejected:
         return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
     first = rejected[0]
-    return f"none of the {len(rejected)} lines is a request; {first.source} line {first.line}: {first.reason}"
+    where = f"{first.source} line {first.line}: {first.reason}; write URLs, one a line, or JSON lines with a url"
+    return f"none of the {len(rejected)} lines is a request; {where}" if len(rejected) > 1 else where

@@ -119,7 +119,9 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
                 if line.startswith(b"{")
                 else Request(_url(line.decode("utf-8"), line.decode("utf-8")))
             )
-        except (msgspec.MsgspecError, UnicodeDecodeError, UsageError, ValueError) as error:
+        except UnicodeDecodeError:
+            rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), "is no text in UTF-8"))
+        except (msgspec.MsgspecError, UsageError, ValueError) as error:
             rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), str(error)))
 
 

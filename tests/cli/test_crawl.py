@@ -242,6 +242,12 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--fresh", "--resume"], 2, "exclude one another"),
         (["crawl", "http://x.example/", "-H", "bad"], 2, "Name: value"),
         (["crawl", "nowhere.txt"], 2, "nowhere.txt"),
+        (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is no text in UTF-8; write URLs, one a line"),
+        (["crawl", "empty.txt"], 2, "hold no seeds: give URLs"),
+        (["crawl", "folder"], 4, "no site file in it"),
+        (["crawl", "site.py"], 4, "site.py:2: ModuleNotFoundError"),
+        (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "make it first"),
+        (["crawl", "http://x.example/", "-o", "/proc/out.jsonl"], 20, "cannot write /proc/out.jsonl"),
         (["crawl", "ftp://x.example/"], 2, "no http(s) URL"),
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
         (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
@@ -255,7 +261,9 @@ def test_bad_input_gets_one_clear_line(
     from gossamer.cli.tree import run
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text("")
+    for name, raw in {"file": b"", "empty.txt": b"", "bytes.txt": b"\xff\xfe", "site.py": b"\nimport no_such"}.items():
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "folder").mkdir()
     assert run(words) == code
     out, err = capsys.readouterr()
     assert out == ""

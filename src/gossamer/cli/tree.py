@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 import click
 
-from gossamer.errors import GossamerError
+from gossamer.errors import FULL, DiskFull, GossamerError
 from gossamer.units import nearest
 
 ABOUT = "A web crawler that is polite, fast and never loses a URL."
@@ -94,6 +95,8 @@ def run(words: list[str]) -> int:
         return 2
     except click.ClickException as error:
         return say(usage(error), 2)
+    except OSError as error:
+        return in_the_way(error)
     except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
         return bug(error)
 
@@ -102,6 +105,16 @@ def unheard() -> int:
     """The reader of stdout has seen enough: end quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
+
+
+def in_the_way(error: OSError) -> int:
+    """A disk that is full, a file that may not be touched: nobody's bug."""
+    where = error.filename or "the standard output"
+    if error.errno in FULL:
+        return say(f"no space left for {where}: free some, then run the same command again", DiskFull.exit_code)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        return say(f"{where}: {error.strerror}: give yourself the right to use it, or choose another", 4)
+    return bug(error)
 
 
 def below_zero(words: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from gossamer.errors import ConfigError, StoreError
+from gossamer.errors import StoreError, of_data
 
 RESTARTS = 3
 
@@ -61,19 +62,27 @@ class Embedded:
             self.folder.mkdir(parents=True, exist_ok=True)
             with _locked(self.folder / "start.lock"):
                 self._enter()
-                return self._serve()
+                try:
+                    return self._serve()
+                except BaseException:
+                    self._let_go()
+                    raise
         except OSError as error:
-            raise ConfigError(
-                f"--data {self.folder.parent}: {error.strerror}: choose a folder that can be written"
-            ) from error
+            raise of_data(self.folder.parent, error) from error
 
     def again(self) -> str:
         """The server died: start it again, at most three times; returns its URL."""
         self.restarts += 1
         if self.restarts > RESTARTS:
-            raise StoreError(f"the embedded store died {self.restarts} times: see {self.folder / 'valkey.log'}")
-        with _locked(self.folder / "start.lock"):
-            return self._serve()
+            raise StoreError(
+                f"the embedded store died {self.restarts} times: see {self.folder / 'valkey.log'}, then run the same "
+                "command again: it goes on"
+            )
+        try:
+            with _locked(self.folder / "start.lock"):
+                return self._serve()
+        except OSError as error:
+            raise of_data(self.folder.parent, error) from error
 
     def leave(self) -> None:
         """Give the folder up; the last one to leave ends the server."""
@@ -86,6 +95,10 @@ class Embedded:
                 pass
             else:
                 self._end()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._doors is not None:
             self._doors.close()
             self._doors = None
 
@@ -110,9 +123,15 @@ class Embedded:
             [server_binary(), *_options(self.folder, socket, log)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        (self.folder / "run.json").write_text(json.dumps({"pid": process.pid, "socket": socket}))
-        if not _answers(socket, 600.0, process.pid, process):
-            raise StoreError(f"the embedded store did not start: {_last_line(log)} (see {log})")
+        try:
+            (self.folder / "run.json").write_text(json.dumps({"pid": process.pid, "socket": socket}))
+            if not _answers(socket, 600.0, process.pid, process):
+                raise StoreError(f"the embedded store did not start: {_why(process, log)} (see {log})")
+        except BaseException:  # nobody would find it
+            process.kill()
+            process.wait()
+            shutil.rmtree(Path(socket).parent, ignore_errors=True)
+            raise
         process.returncode = 0  # it outlives us: no warning about an unawaited child
         return f"unix://{socket}"
 
@@ -133,6 +152,8 @@ class Embedded:
             deadline = time.monotonic() + 30
             while _alive(pid) and time.monotonic() < deadline:
                 time.sleep(0.01)
+            if _alive(pid):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(Path(socket).parent, ignore_errors=True)
         (self.folder / "run.json").unlink(missing_ok=True)
 
@@ -159,6 +180,9 @@ def _answers(socket: str, seconds: float, pid: int, process: subprocess.Popen[by
             client.ping()
             client.close()
             return True
+        except redis.ResponseError:  # it lives, but its disk is full: even a PING is refused then
+            client.close()
+            return True
         except redis.RedisError as error:
             gone = process.poll() is not None if process else not _alive(pid)
             if gone or (time.monotonic() > deadline and not isinstance(error, redis.BusyLoadingError)):
@@ -179,9 +203,17 @@ def _alive(pid: int) -> bool:
         return not Path("/proc/self").exists()
 
 
+def _why(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Why a server is not there."""
+    if (process.poll() or 0) < 0:
+        return f"{signal.Signals(-process.returncode).name} killed it; run the same command again"
+    return _last_line(log)
+
+
 def _last_line(log: Path) -> str:
     try:
-        return log.read_text(errors="replace").strip().splitlines()[-1]
+        last = log.read_text(errors="replace").strip().splitlines()[-1]
+        return re.sub(r"^\d+:\w .*?\d [*#.-] ", "", last)  # without pid and time
     except (OSError, IndexError):
         return "it wrote no log"
 
