@@ -18,7 +18,7 @@ from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
 from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue, forget, reopen
-from gossamer.frontier.crawls import Crawls, Record
+from gossamer.frontier.crawls import LIMITS, Crawls, Record
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -95,7 +95,8 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending:  # requeued dead letters open it again
             return known, summary
-    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs], setup.sites)
+    limits = {name: getattr(job.settings, name) for name in LIMITS}
+    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in job.outputs], setup.sites, limits)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = max(0.0, job.settings.time_limit - record.spent)
