@@ -19,7 +19,7 @@ from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
 from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue, forget, reopen
-from gossamer.frontier.crawls import Crawls, Record
+from gossamer.frontier.crawls import LIMITS, Crawls, Record
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -99,7 +99,9 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending:  # requeued dead letters open it again
             return known, summary
-    record = await crawls.begin(setup.crawl, setup.spec, [output.spec for output in setup.job.outputs], setup.sites)
+    limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
+    outputs = [output.spec for output in setup.job.outputs]
+    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = time.monotonic() + job.settings.time_limit - record.spent

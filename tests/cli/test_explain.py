@@ -1,173 +1,168 @@
-"""`explain`: each skip reason and each place a URL can be in, with the rule that decided."""
+"""`explain` on real crawls: each skip reason and each place, with the line, pattern or limit that decided."""
 
 from __future__ import annotations
 
-import asyncio
+import http.server
 import json
-import os
-from collections.abc import Awaitable, Callable
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer import url as urls
+from e2e.runs import begin, end_all
 from gossamer.cli.tree import run
-from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.politeness import access
-from gossamer.request import Request, pack
-from gossamer.visit import Settle
 
-HOST = "127.0.0.1:8081"
-OTHER = "spam.example"
-POLICY = Policy(delay=0, per_host=100, host_pages=-1)
+LONG = "/" + "x" * 2100
+HERE = (
+    "/ok?b=1&a=2", "/ok?a=2&b=1&utm_source=x", "/loop", "/private/x", "/image", "/one", "/a.zip", LONG,
+    "http://10.1.2.3/", "ftp://files.example/a", "http://joe:secret@127.0.0.1:1/", "http://127.0.0.1:1/",
+)  # fmt: skip
+QUIET = '<a rel="nofollow" href="/quiet">'
 ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\n"
 
 
-def explained(capsys: pytest.CaptureFixture[str], store: str, *words: str) -> dict[str, Any]:
-    assert run(["explain", *words, "--store", store, "--json"]) == 0
+class Answers(http.server.BaseHTTPRequestHandler):
+    """A small web: host 127.0.0.1 has one page of each kind, 127.0.0.2 is linked to only, 127.0.0.3 is a site file's."""
+
+    asked, hold = threading.Event(), threading.Event()
+
+    def do_GET(self) -> None:
+        path, host = self.path, self.headers["host"]
+        elsewhere = [f"http://{host.replace('0.1:', '0.2:')}/{n}" for n in range(9)]
+        pages = {"/": [*HERE, *elsewhere, "/late", "/held", "/next"], "/one": ["/two"], "/two": ["/three"]}
+        if path == "/held":
+            self.asked.set()
+            self.hold.wait()
+        if path == "/robots.txt":
+            return self.answer(200, "text/plain", ROBOTS)
+        if path == "/image":
+            return self.answer(200, "image/png", b"\x89PNG\r\n\x1a\n" + bytes(100))
+        if path == "/loop":
+            return self.answer(302, "text/html", b"", ("location", "/loop?again=1"))
+        if path.startswith("/loop?"):
+            return self.answer(302, "text/html", b"", ("location", "/loop"))
+        links = "".join(f'<a href="{link}">x</a>' for link in pages.get(path, ())) + QUIET
+        return self.answer(503 if path == "/late" else 200, "text/html", f"<title>{path}</title>{links}".encode())
+
+    def answer(self, status: int, kind: str, body: bytes, *headers: tuple[str, str]) -> None:
+        self.send_response(status)
+        for name, value in (("content-type", kind), ("content-length", str(len(body))), *headers):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class Crawled(NamedTuple):
+    """Where the crawls are."""
+
+    data: str
+    port: int
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    """`lawless`, of a site with robots=False, has finished; `c` runs, and one of its pages does not come."""
+    folder = tmp_path_factory.mktemp("explain")
+    server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port, data = server.server_port, str(folder / "data")
+    site = folder / "lawless.py"
+    site.write_text(f"""from gossamer import Site
+site = Site("lawless", seeds=["http://127.0.0.3:{port}/private/x"], robots=False)
+""")
+    usual = ["--data", data, "--delay", "0", "--allow-private", "127.0.0.0/8", "--quiet"]
+    try:
+        done = begin(["crawl", str(site), "--name", "lawless", *usual])
+        done.communicate(timeout=60)
+        assert done.returncode == 0
+        begin([
+            "crawl", f"http://127.0.0.1:{port}/", "--name", "c", *usual, "--scope", "any", "--depth", "2", "--retries", "1h", "--host-pages", "5",
+            "--exclude", r"\.zip$", "-o", str(folder / "out.jsonl"),
+        ])  # fmt: skip
+        wait_until_quiet(data)
+        yield Crawled(data, port)
+    finally:
+        Answers.hold.set()
+        end_all(Path(data))
+        server.shutdown()
+        server.server_close()
+
+
+def wait_until_quiet(data: str) -> None:
+    """All is settled but the page that does not come, and what waits behind it."""
+    assert Answers.asked.wait(60)
+    log, deadline = Path(data) / "c" / "attempts.jsonl", time.monotonic() + 60
+    while not all(f'{end}"' in log.read_text() for end in ("/late", "/4")):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
+def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *words: str) -> dict[str, Any]:
+    address = url if ":" in url else f"http://127.0.0.1:{crawled.port}{url}"
+    address = address.replace(":PORT", f":{crawled.port}")
+    assert run(["explain", address, "--data", crawled.data, "--json", *(words or ("--crawl", "c"))]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
-def gate(found: dict[str, Any], verdict: str) -> str:
-    """The rule of the gate that says so."""
-    rules = [one["rule"] for one in found["gates"] if one["verdict"] == verdict]
-    assert len(rules) == 1, found["gates"]
-    return str(rules[0])
-
-
-def inside(url: str, act: Callable[[Store], Awaitable[Any]]) -> Any:
-    async def work() -> Any:
-        store = connect(url)
-        await store.open(1, urls.psl_hash())
-        try:
-            return await act(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(work())
-
-
-async def fill(store: Store) -> None:
-    spec = Spec([f"http://{HOST}/"], scope="any", include=[], exclude=[r"\.zip$"], depth=3, user_agent="gossamer/1")
-    await Crawls(store).begin("c", spec, [])
-    frontier = Frontier(store, "c", POLICY)
-
-    async def add(flags: str, *pages: str) -> None:
-        adds: Any = {}
-        for page in pages:
-            host, entry = pack(Request(page, depth=1))
-            mark = urls.fingerprint(urls.canonical(page) or "", store.seed)
-            adds.setdefault((0, host, 0, "http", flags, ""), []).extend((*frontier.remainder(mark), entry))
-        await frontier.add(adds)
-
-    await add(
-        "o", *(f"http://{HOST}/{name}" for name in ("done?b=1&a=2", "late", "dead", "held", "private/x", "image"))
-    )
-    await add("", f"http://{OTHER}/1", f"http://{OTHER}/2")
-    robots = next(one for one in (await frontier.claim(0, 1)).claims if one.kind == "robots")
-    kept = access.read(ROBOTS, "gossamer")
-    settle = Settle(robots.token, "d", since=1)
-    await frontier.robots(robots, version=kept.version, holds=10**7, crawl_delay=0, settle=settle, rules=kept.rules)
-    for claim in (await frontier.claim(0, 100)).claims:
-        name = claim.request.url.rpartition("/")[2].partition("?")[0]
-        ends: dict[str, tuple[str, dict[str, int]]] = {
-            "done": ("d", {"pages": 1}), "late": ("r", {}), "dead": ("x", {}), "x": ("k", {"skip:robots": 1}), "image": ("d", {"skip:content-type": 1}),
-        }  # fmt: skip
-        if name in ends and claim.host == HOST:
-            action, counts = ends[name]
-            await frontier.settle(
-                0, [Settle(claim.token, action, wait=60_000, reason="tls", detail="expired yesterday")], counts, {}
-            )
-    await add("o", f"http://{HOST}/next")
-
-
-@pytest.fixture
-def store(valkey_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
-        monkeypatch.delenv(name)
-    inside(valkey_url, fill)
-    folder = tmp_path / ".gossamer" / "c"
-    folder.mkdir(parents=True)
-    lines = [
-        ("done?b=1&a=2", "done", 200, None),
-        ("image", "skipped", 200, "content-type"),
-        ("late", "retry", 503, "http-5xx"),
-    ]
-    attempts = [
-        {
-            "ts": "2026-01-01T00:00:00Z",
-            "url": f"http://{HOST}/{path}",
-            "attempt": 1,
-            "status": status,
-            "outcome": outcome,
-            "seconds": 0.1,
-            "error": error,
-        }
-        for path, outcome, status, error in lines
-    ]
-    (folder / "attempts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in attempts) + '{"url": "broken')
-    return valkey_url
-
-
 @pytest.mark.parametrize(
-    ("path", "now", "why"),
+    ("url", "now", "why", "gate", "rule"),
     [
-        ("done?b=1&a=2", "done", "status 200"),
-        ("late", "retrying", "after 1 failures, due in"),
-        ("dead", "dead", "tls: expired yesterday"),
-        ("held", "leased", "token"),
-        ("next", "pending", "at priority 0, 0 before it"),
-        ("private/x", "done (skipped: robots)", "line 3: Disallow: /private/"),
-        ("image", "done (skipped)", "error content-type"),
-        ("nobody", "unknown", "no fetched page led to it"),
+        ("/ok?b=1&a=2", "done", "status 200", "robots.txt", "no line speaks of it"),
+        ("/ok?a=2&b=1&utm_source=x", "done", "status 200", "seen before", "met first as http://127.0.0.1:"),
+        ("/late", "retrying", "after 1 failures, due in", "robots.txt", "no line"),
+        ("/loop", "done (redirected)", "status 302", "robots.txt", "no line"),
+        ("/loop?again=1", "dead", "redirect-loop: it leads back to", "robots.txt", "no line"),
+        ("/held", "leased", "token", "robots.txt", "no line"),
+        ("/next", "pending", "at priority 0", "robots.txt", "no line"),
+        ("/two", "pending", "at priority 0", "depth", "--depth is 2"),
+        ("/private/x", "done (skipped: robots)", "line 3: Disallow: /private/", "robots.txt", "Disallow: /private/"),
+        ("/private/y", "skipped (robots)", "line 3: Disallow: /private/", "robots.txt", "line 3: Disallow: /private/"),
+        ("/image", "done (skipped: content-type)", "not one of text/", "content type", "not one of text/"),
+        ("/a.zip", "skipped (filter)", r"--exclude \.zip$", "exclude", r"--exclude \.zip$"),
+        (LONG, "skipped (trap)", "at most 2083", "length", "2123 characters"),
+        ("/a/b/a/b/a/b/a/b/a/b/a/b", "skipped (trap)", "repeat", "trap", "repeat"),
+        ("mailto:x@y.example", "skipped (scope)", "neither http nor https", "form", "mailto: is neither"),
+        ("/quiet", "skipped (nofollow)", "says nofollow on", "link", "says nofollow on"),
+        ("/three", "skipped (depth)", "--depth is 2", "depth", "3 links from a seed"),
+        ("http://10.1.2.3/", "done (skipped: private)", "10.0.0.0/8", "address", "10.0.0.0/8"),
+        ("ftp://files.example/a", "skipped (scope)", "neither http nor https", "form", "ftp: is neither"),
+        ("http://127.0.0.2:PORT/8", "parked", "over its host's page budget", "budget", "cap 5 (--host-pages)"),
+        ("http://127.0.0.2:PORT/1", "done", "status 200", "budget", "5 pages taken"),
+        ("http://127.0.0.1:1/", "skipped (filter)", "--allow-port 1 ", "port", "--allow-port 1 "),
+        ("http://joe:secret@127.0.0.1:1/", "skipped (filter)", "user name", "credentials", "user name or password"),
+        ("/nobody", "unknown", "no fetched page led to it", "seen before", "not met yet"),
+        ("http://127.0.0.3:PORT/private/x", "done", "status 200", "robots.txt", "site lawless says robots=False"),
+        ("http://other.example/", "skipped (scope)", "not in 127.0.0.3", "scope", "--scope host: other.example is not in"),
     ],
-)
-def test_each_place(store: str, capsys: pytest.CaptureFixture[str], path: str, now: str, why: str) -> None:
-    found = explained(capsys, store, f"http://{HOST}/{path}")
-    assert found["now"] == now
-    assert why in found["why"]
-
-
-def test_parked_over_budget(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = explained(capsys, store, f"http://{OTHER}/2")
-    assert found["now"] == "parked"
-    assert "1 pages taken" in gate(found, "budget")
-
-
-@pytest.mark.parametrize(
-    ("words", "reason", "rule"),
-    [
-        ([f"http://{HOST}/done?a=2&b=1&utm_source=x"], "duplicate", f"met first as http://{HOST}/done?b=1&a=2"),
-        ([f"http://{HOST}/private/y"], "robots", "line 3: Disallow: /private/"),
-        (["mailto:x@y.example"], "scope", "mailto: is neither http nor https"),
-        ([f"http://{HOST}/deep", "--depth", "4"], "depth", "4 links from a seed, --depth is 3"),
-        ([f"http://{HOST}/a/b/a/b/a/b/a/b/a/b/a/b"], "trap", "repeat"),
-        ([f"http://{HOST}/{'x' * 2100}"], "trap", "at most 2083"),
-        (["http://10.1.2.3/"], "private", "10.0.0.0/8"),
-        ([f"http://{HOST}/a.zip"], "filter", r"--exclude \.zip$"),
-        (["http://joe:secret@other.example/"], "filter", "user name or password"),
-        (["http://other.example:9999/"], "filter", "--allow-port 9999"),
-    ],
-)
-def test_each_skip_reason_names_its_rule(
-    store: str, capsys: pytest.CaptureFixture[str], words: list[str], reason: str, rule: str
+)  # fmt: skip
+def test_each_place_and_each_reason(
+    crawled: Crawled, capsys: pytest.CaptureFixture[str], url: str, now: str, why: str, gate: str, rule: str
 ) -> None:
-    found = explained(capsys, store, *words)
-    assert rule in gate(found, reason)
+    words = {
+        "/quiet": ["--crawl", "c", "--from", f"http://127.0.0.1:{crawled.port}/nobody", "-s", "allow_private=127.0.0.0/8"],
+        "/three": ["--crawl", "c", "--depth", "3"],
+        "http://127.0.0.3:PORT/private/x": ["--crawl", "lawless"],
+        "http://other.example/": ["--crawl", "lawless"],
+    }.get(url, [])  # fmt: skip
+    found = explained(capsys, crawled, url, *words)
+    assert found["now"] == now, found
+    assert why in found["why"], found
+    assert rule in next((one["rule"] for one in found["gates"] if one["gate"] == gate), ""), found
     assert "secret" not in json.dumps(found)
-    if reason != "duplicate":
-        assert found["now"] == f"skipped ({reason})"
-        assert rule in found["why"]
 
 
-def test_the_table_for_people(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", f"http://{HOST}/late", "--store", store]) == 0
+def test_the_table_for_people(crawled: Crawled, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--data", crawled.data, "--crawl", "c"]
+    assert run(["explain", f"http://127.0.0.1:{crawled.port}/late", *words]) == 0
     out = capsys.readouterr().out
     assert "robots.txt" in out
     assert "http-5xx" in out
-    assert run(["explain", "http://[", "--store", store]) == 2
+    assert run(["explain", "http://[", *words]) == 2
+    assert "is no URL" in capsys.readouterr().err

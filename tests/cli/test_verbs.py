@@ -258,3 +258,12 @@ def test_a_folder_without_crawls(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert code == 2
     assert "no crawl was made in" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+def test_status_tells_what_the_seen_set_may_have_lost(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one"))
+    assert desk.json("status", "one")["expected_lost"] == 0
+    assert "seen-set" not in desk("status", "one")[1]
+    desk.do(lambda store: store.client.hset("{b:000}one:g", "lost", 3 * 10**12))
+    assert desk.json("status", "one")["expected_lost"] == 3
+    assert "about 3 new URLs" in desk("status", "one")[1]

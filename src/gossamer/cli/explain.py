@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.locate import Place
     from gossamer.frontier.store import Store
     from gossamer.settings import Settings
+    from gossamer.sites import LoadedSite
 
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
@@ -100,15 +101,21 @@ class Teller:
         self.store, self.settings, self.name = store, settings, name
         self.census = Census(store)
         self._typed: list[str] = []
+        self._sites: list[LoadedSite] = []
 
     async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
         """Gates, place, attempts."""
+        import msgspec
+
         from gossamer import url as urls
         from gossamer.assemble import key as key_of
         from gossamer.cli.history import last_attempts
+        from gossamer.settings import Settings
 
         url = urls.split_credentials(typed)[0]
         record = await self.census.crawls.need(self.name)
+        if record.limits:
+            self.settings = msgspec.convert({**msgspec.structs.asdict(self.settings), **record.limits}, Settings)
         canonical = key_of(record.spec)
         key = canonical(url)
         place = await self.census.locate(self.name, url, urls.fingerprint(key, self.store.seed), canonical)
@@ -118,7 +125,7 @@ class Teller:
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url, record.spec.user_agent),
+            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *_answer(attempts),
         ]  # fmt: skip
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
@@ -130,10 +137,12 @@ class Teller:
         """The pure filters, as `add` applies them."""
         from gossamer.assemble import Job, scope
         from gossamer.seeding import prepare
+        from gossamer.sites import load_all
 
         targets = [target for target in record.spec.targets if target != "-"]
         try:
             setup, _ = prepare(Job(targets=targets, settings=self.settings))
+            self._sites = load_all(targets)
         except GossamerError as error:
             return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
         self._typed = setup.allowed
@@ -214,10 +223,13 @@ class Teller:
         from gossamer.frontier.verbs import Frontier
         from gossamer.politeness import access
         from gossamer.request import split
+        from gossamer.sites import acting
 
         if self.settings.ignore_robots:
             return Gate("robots.txt", "pass", "not asked: --ignore-robots")
         scheme, host, _ = split(url)
+        if not acting.needs(self._sites, host).robots:
+            return Gate("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
         known = (await self.census.host(host)).robots.get(scheme)
         if known is None:
             return Gate("robots.txt", "unknown", "not read yet; it is read before the host's first page")
@@ -234,6 +246,20 @@ class Teller:
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()
         line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
         return Gate("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
+
+    def _lawless(self, host: str) -> str:
+        """The sites of a host that do not obey its robots.txt."""
+        own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
+        return "site " + ", ".join(one.name for one in own)
+
+
+def _answer(attempts: list[dict[str, Any]]) -> list[Gate]:
+    """What the last answer was refused for: nobody knows a content type before."""
+    from gossamer.collectors.http import ACCEPT
+
+    if attempts and attempts[-1].get("error") == "content-type":
+        return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
+    return []
 
 
 def conclusion(
@@ -256,7 +282,7 @@ def conclusion(
         return place.state, told[place.state]
     if place.state == "done":
         last = attempts[-1] if attempts else {}
-        if last:
+        if last and last.get("outcome") != "skipped":
             said = f"status {last.get('status')}" if last.get("status") else ""
             error = f"error {last['error']}" if last.get("error") else ""
             outcome = last.get("outcome")

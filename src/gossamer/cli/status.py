@@ -71,14 +71,17 @@ def _row(s: Summary) -> tuple[object, ...]:
 async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.cli.show import duration, put_json, put_table
     from gossamer.cli.summaries import lines
+    from gossamer.frontier.census import expected_lost
 
     summary = await seen(census, settings, name)
     hosts = await census.hosts(name, 10)
-    workers = await census.workers(name)
+    workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     if as_json:
-        put_json({**_plain(summary), "slowest_hosts": [host._asdict() for host in hosts], "workers": workers})
+        slowest = [host._asdict() for host in hosts]
+        put_json({**_plain(summary), "slowest_hosts": slowest, "workers": workers, "expected_lost": lost})
         return 0
-    put_table((), lines(summary))
+    doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
+    put_table((), [*lines(summary), *([("seen-set", doubt)] if lost >= 0.01 else [])])
     if hosts:
         print()
         rows = [(h.host, h.state, h.waiting, h.in_flight, duration(h.delay), duration(h.next)) for h in hosts]

@@ -264,3 +264,11 @@ def _ms(value: str | bytes | None) -> float | None:
 
 def _from_now(value: str | bytes | None, now: float) -> float:
     return max(0.0, round(float(value or 0) / 1000 - now, 3))
+
+
+async def expected_lost(store: Store, name: str) -> float:
+    """How many new URLs the crawl's seen-set is expected to have taken for known ones so far."""
+    pipe = store.client.pipeline(transaction=False)
+    for bucket in range(store.buckets):
+        pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
+    return sum(int(one or 0) for one in await store.guard(pipe.execute())) / 1e12

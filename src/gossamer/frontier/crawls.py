@@ -35,6 +35,9 @@ class Spec(msgspec.Struct, frozen=True):
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
 """What must be the same; other targets of a crawl with the same name are further seeds."""
 
+LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages")
+"""Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had."""
+
 
 class Record(msgspec.Struct):
     """A crawl as the store knows it. Times in seconds since the epoch."""
@@ -54,6 +57,8 @@ class Record(msgspec.Struct):
     """All seeds are in the frontier."""
     sites: dict[str, str] = {}
     """Names and versions (a hash of the file) of the sites that it runs with."""
+    limits: dict[str, Any] = {}
+    """The settings LIMITS of the last run."""
 
 
 def check_name(name: str) -> None:
@@ -86,7 +91,7 @@ class Crawls:
             name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
             float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
             json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
-            json.loads(f.get("sites", "{}")),
+            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")),
         )  # fmt: skip
 
     async def need(self, name: str) -> Record:
@@ -97,7 +102,10 @@ class Crawls:
             raise UsageError(f"no crawl is named {name!r}; there are: {known}")
         return record
 
-    async def begin(self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None) -> Record:
+    async def begin(
+        self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None,
+        limits: dict[str, Any] | None = None,
+    ) -> Record:  # fmt: skip
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         check_name(name)
         record = await self.get(name)
@@ -108,6 +116,7 @@ class Crawls:
         fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
+        fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is None:
             fields |= {"started_at": repr(time.time()), "spent": "0"}
