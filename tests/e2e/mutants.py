@@ -198,7 +198,9 @@ class Eater:
 
     def html(self, data: bytes) -> None:
         """A page becomes a row that can be written and links that are URLs of the web."""
-        kind, body = (data[: data[0] % 64], data[data[0] % 64 :]) if data and data[0] % 5 == 0 else (b"text/html", data)
+        kind, body = (
+            (b"text/html", data) if len(data) % 5 else (b"text/html;" + data[: len(data) % 64], data[len(data) % 64 :])
+        )
         headers = [("content-type", kind.decode("latin-1")), ("x-robots-tag", data[:40].decode("latin-1"))]
         got = self.reader.read(self.claim, Page(URL, 200, headers, body, 1.0, 0.1, len(body)), None)
         assert len(got.rows) == 1

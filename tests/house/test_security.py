@@ -1,0 +1,52 @@
+"""docs/security.md is true: its files and tests exist, its bounds are the defaults."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from gossamer import scope
+from gossamer.collectors import transfer
+from gossamer.collectors.http import HttpCollector
+from gossamer.egress import resolver
+from gossamer.parsing import sitemap_text, sitemaps
+from gossamer.politeness import access, robots
+from gossamer.road import decide, gate, reader
+from gossamer.settings import Settings
+from house.tree import ROOT, SRC
+
+PAGE = (ROOT / "docs" / "security.md").read_text()
+MIB = 1 << 20
+
+
+def test_every_test_and_file_that_it_names_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGE)
+    assert len(named) > 30
+    for file, function in named:
+        assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), (
+            file,
+            function,
+        )
+    rows = [line.split(" | ") for line in PAGE.splitlines() if re.match(r"\| \d+ ", line)]
+    assert [int(row[0].strip("| ")) for row in rows] == [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 16, 17, 22]
+    for row in rows:
+        for name in re.findall(r"`([\w./]+)`", row[3]):
+            assert (SRC / name).exists(), name
+
+
+def test_its_bounds_are_the_defaults() -> None:
+    defaults = {name: given.default for name, given in inspect.signature(HttpCollector.__init__).parameters.items()}
+    assert (defaults["connect"], defaults["first_byte"], defaults["total"]) == (10, 20, 30)
+    assert (defaults["wire"], defaults["decoded"], Settings().max_size, Settings().timeout) == (
+        16 * MIB,
+        32 * MIB,
+        16 * MIB,
+        30,
+    )
+    assert (transfer.MOST_HEADER_BYTES, transfer.MOST_HEADER_LINES, transfer.MOST_CHUNKS) == (64 << 10, 100, 200_000)
+    assert (transfer.DRAINED, transfer.ERROR) == (64 << 10, MIB)
+    assert (sitemap_text.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
+    assert (robots.LIMIT, access.MOST, access.AGE, access.PARKED) == (500 << 10, 500 << 10, 86_400, 300)
+    assert (decide.MOST_HOPS, gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
+    assert (scope.PORTS, scope.MAX_URL, Settings().depth) == ({80, 443, 8080, 8443}, 2083, 50)
+    assert (abs(Settings().page_cap), resolver.TTL) == (10_000, 60)
