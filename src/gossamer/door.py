@@ -205,7 +205,7 @@ class Run:
         assert self.embedded is not None
         await self.store.close()
         url = await asyncio.to_thread(self.embedded.again)
-        fresh = await open_url(url)
+        fresh = await open_url(url, embedded=True)
         self.store.client, self.store.url, self.setup.store = fresh.client, url, url
         if self.embedded.alone:
             await everybody_died(self.setup, self.store)

@@ -14,7 +14,8 @@ import pytest
 from gossamer import url as urls
 from gossamer.cli.tree import run
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.store import Store, connect
+from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.store import BUCKETS_SERVER, Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.politeness import access
 from gossamer.request import Request, pack
@@ -42,7 +43,7 @@ def gate(found: dict[str, Any], verdict: str) -> str:
 def inside(url: str, act: Callable[[Store], Awaitable[Any]]) -> Any:
     async def work() -> Any:
         store = connect(url)
-        await store.open(1, urls.psl_hash())
+        await store.open(BUCKETS_SERVER, urls.psl_hash())
         try:
             return await act(store)
         finally:
@@ -61,18 +62,21 @@ async def fill(store: Store) -> None:
         for page in pages:
             host, entry = pack(Request(page, depth=1))
             mark = urls.fingerprint(urls.canonical(page) or "", store.seed)
-            adds.setdefault((0, host, 0, "http", flags, ""), []).extend((*frontier.remainder(mark), entry))
+            adds.setdefault((bucket_of(host, store.buckets), host, 0, "http", flags, ""), []).extend(
+                (*frontier.remainder(mark), entry)
+            )
         await frontier.add(adds)
 
     await add(
         "o", *(f"http://{HOST}/{name}" for name in ("done?b=1&a=2", "late", "dead", "held", "private/x", "image"))
     )
     await add("", f"http://{OTHER}/1", f"http://{OTHER}/2")
-    robots = next(one for one in (await frontier.claim(0, 1)).claims if one.kind == "robots")
+    home = bucket_of(HOST, store.buckets)
+    robots = next(one for one in (await frontier.claim(home, 1)).claims if one.kind == "robots")
     kept = access.read(ROBOTS, "gossamer")
     settle = Settle(robots.token, "d", since=1)
     await frontier.robots(robots, version=kept.version, holds=10**7, crawl_delay=0, settle=settle, rules=kept.rules)
-    for claim in (await frontier.claim(0, 100)).claims:
+    for claim in (await frontier.claim(home, 100)).claims:
         name = claim.request.url.rpartition("/")[2].partition("?")[0]
         ends: dict[str, tuple[str, dict[str, int]]] = {
             "done": ("d", {"pages": 1}), "late": ("r", {}), "dead": ("x", {}), "x": ("k", {"skip:robots": 1}), "image": ("d", {"skip:content-type": 1}),
@@ -80,7 +84,7 @@ async def fill(store: Store) -> None:
         if name in ends and claim.host == HOST:
             action, counts = ends[name]
             await frontier.settle(
-                0, [Settle(claim.token, action, wait=60_000, reason="tls", detail="expired yesterday")], counts, {}
+                home, [Settle(claim.token, action, wait=60_000, reason="tls", detail="expired yesterday")], counts, {}
             )
     await add("o", f"http://{HOST}/next")
 
