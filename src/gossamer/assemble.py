@@ -102,7 +102,7 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     else:
         url = settings.store
     try:
-        store = await open_url(url)
+        store = await open_url(url, embedded=embedded is not None)
     except BaseException:
         if embedded is not None:
             embedded.leave()
@@ -110,11 +110,11 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     return store, embedded
 
 
-async def open_url(url: str) -> Store:
-    """A checked store by URL."""
+async def open_url(url: str, *, embedded: bool) -> Store:
+    """A checked store by URL: a data folder's own, or a shared one, on a socket or not."""
     store = connect(url)
     await reach(store, 5.0)
-    await store.open(BUCKETS_EMBEDDED if url.startswith("unix://") else BUCKETS_SERVER, urls.psl_hash())
+    await store.open(BUCKETS_EMBEDDED if embedded else BUCKETS_SERVER, urls.psl_hash())
     return store
 
 

@@ -93,7 +93,7 @@ async def child(setup: Setup) -> str:
         threading.Timer(LEASH, os._exit, (11,)).start()
 
     threading.Thread(target=leash, daemon=True).start()
-    store = await open_url(setup.store)
+    store = await open_url(setup.store, embedded=setup.job.settings.store is None)
     bench = Bench(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
     try:
         return await bench.run()

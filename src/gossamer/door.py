@@ -17,7 +17,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
 from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
-from gossamer.frontier.census import Census
+from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, Crawls, Record
 from gossamer.frontier.embedded import Embedded
@@ -207,7 +207,7 @@ class Run:
         assert self.embedded is not None
         await self.store.close()
         url = await asyncio.to_thread(self.embedded.again)
-        fresh = await open_url(url)
+        fresh = await open_url(url, embedded=True)
         self.store.client, self.store.url, self.setup.store = fresh.client, url, url
         if self.embedded.alone:
             await everybody_died(self.setup, self.store)
@@ -224,10 +224,27 @@ class Run:
         self._looks.append((time.monotonic(), summary.pages))
         (then, pages), (now, _) = self._looks[0], self._looks[-1]
         rate = (summary.pages - pages) / (now - then) if now > then else 0.0
-        left = summary.pending / summary.pages_per_second if summary.pages_per_second and summary.pages > 20 else None
-        hosts = await census.hosts(self.setup.crawl, 10, "waiting")
+        hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
         in_flight = await census.in_flight(self.setup.crawl)
-        return Live(summary, summary.pending, in_flight, rate, left, [tuple(map(str, row)) for row in hosts])
+        return Live(
+            summary, summary.pending, in_flight, rate, self._left(summary), [tuple(map(str, row)) for row in hosts]
+        )
+
+    def _left(self, summary: Summary) -> float | None:
+        """Seconds until the queue is empty or a limit is reached, at the pace so far."""
+        left, limit = None, self.setup.job.settings.limit
+        if summary.pages_per_second and summary.pages > 20:
+            todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
+            left = todo / summary.pages_per_second
+        if self.setup.deadline is not None:
+            until = max(0.0, self.setup.deadline - time.monotonic())
+            left = until if left is None else min(left, until)
+        return left
+
+
+def _last_to_end(host: HostLine) -> tuple[float, int]:
+    """Orders hosts: the one that needs the longest at its pace comes first."""
+    return -host.waiting * (host.delay or 0.0), -host.waiting
 
 
 async def end(setup: Setup, store: Store, outcome: str) -> Summary:

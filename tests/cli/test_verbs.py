@@ -16,7 +16,8 @@ from gossamer import url as urls
 from gossamer.cli.tree import run
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.store import Store, connect
+from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.store import BUCKETS_SERVER, Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import Request, pack
 from gossamer.visit import Settle
@@ -44,7 +45,7 @@ class Desk:
     def do(self, act: Callable[[Store], Awaitable[Any]]) -> Any:
         async def inside() -> Any:
             store = connect(self.url)
-            await store.open(1, urls.psl_hash())
+            await store.open(BUCKETS_SERVER, urls.psl_hash())
             try:
                 return await act(store)
             finally:
@@ -73,15 +74,18 @@ async def fill(store: Store, name: str, state: str = "running", pages: int = 6, 
         for host in (A, B):
             request = Request(f"https://{host}/{n}")
             mark = urls.fingerprint(urls.canonical(request.url) or "", store.seed)
-            adds.setdefault((0, host, 0, "http", "o", ""), []).extend((*frontier.remainder(mark), pack(request)[1]))
+            adds.setdefault((bucket_of(host, store.buckets), host, 0, "http", "o", ""), []).extend(
+                (*frontier.remainder(mark), pack(request)[1])
+            )
     await frontier.add(adds)
-    claims = (await frontier.claim(0, 100)).claims
+    buckets = dict.fromkeys(bucket_of(host, store.buckets) for host in (A, B))
+    claims = [claim for bucket in buckets for claim in (await frontier.claim(bucket, 100)).claims]
     for claim in claims:
         n = int(claim.request.url[-1])
         action = "b" if claim.host == B or n > 3 else "dxrk"[n]
         counts = {"d": {"pages": 1, "succeeded": 1, "bytes": 5}, "k": {"skip:robots": 1}}.get(action, {})
         await frontier.settle(
-            0, [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)], counts, {}
+            claim.bucket, [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)], counts, {}
         )
     if state != "running":
         await crawls.set(name, state)

@@ -44,14 +44,14 @@ async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Sum
         await asyncio.sleep(0.02)
         url = store or socket_of(Path(one.settings.data))
         if url is not None:
-            looked += await _look(url, one.name or "", work)
+            looked += await _look(url, one.name or "", work, embedded=store is None)
     return await work, looked
 
 
-async def _look(url: str, name: str, work: asyncio.Task[Any]) -> list[Summary]:
+async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool) -> list[Summary]:
     looked: list[Summary] = []
     with contextlib.suppress(Exception):  # the store ends with the crawl; what was seen counts
-        store = await open_url(url)
+        store = await open_url(url, embedded=embedded)
         try:
             while not work.done():
                 if name in await Census(store).crawls.names():

@@ -1,4 +1,4 @@
-"""The time that a crawl was at work outlives `kill -9`: `elapsed` and `--time-limit` count all of its runs."""
+"""The time of a crawl: what it spent outlives `kill -9` (`elapsed`, `--time-limit`), and what is left minds the limits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 import redis
 
 from e2e.killing import fire
 from e2e.runs import begin, command, job, socket_of
+from gossamer.door import Live, crawl
 from web import preset, serve
 
 SPENT = 2.0
@@ -47,3 +49,17 @@ def test_both_stretches_count(tmp_path: Path) -> None:
         second = json.loads(said[0])
         assert second["state"] == "limited"
         assert second["elapsed"] > first["elapsed"]
+
+
+@pytest.mark.parametrize("given", [{"limit": 80}, {"time_limit": 3.0}])
+async def test_the_time_left_minds_the_limits(tmp_path: Path, given: dict[str, float]) -> None:
+    seen: list[Live] = []
+    with serve(preset("tiny", hosts=2, pages=500, latency=0.01)) as web:
+        summary = await crawl(job(web.plan.seeds(), tmp_path, delay=(0.02, 0.02), **given), seen.append)
+    assert summary.state == "limited"
+    told = [live for live in seen if live.left is not None]
+    assert told
+    for live in told:
+        s = live.summary
+        most = given.get("time_limit", (given.get("limit", 0) - s.pages) / (s.pages_per_second or 1))
+        assert 0 <= (live.left or 0) <= most + 1e-9

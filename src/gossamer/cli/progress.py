@@ -51,6 +51,7 @@ class Lines:
             "pending": s.pending, "in_flight": live.in_flight, "failed": s.failed, "dead": s.dead, "items": s.items,
             "retried": s.retried, "bytes": s.bytes, "pages_per_second": round(live.rate, 2),
             "left": None if live.left is None else round(live.left), "skipped": s.skipped, "errors": s.errors,
+            "slowest_hosts": [host[0] for host in live.hosts[:HOSTS]],
         }  # fmt: skip
         print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
 
@@ -97,7 +98,8 @@ def drawn(live: Live) -> Any:
     ]  # fmt: skip
     if s.errors:
         parts.append(Text(f"errors: {named(s.errors)}", style="red"))
-    parts += [Text(clean(_host(host)), style="dim") for host in live.hosts[:HOSTS]]
+    busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
+    parts += [Text(clean(_host(host)), style="dim") for host in busy[:HOSTS]]
     return Group(*parts)
 
 

@@ -1,0 +1,145 @@
+"""What a person at a terminal sees while a crawl runs, and what a log gets instead: real processes, a real terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.runs import SRC, command, end_all, job
+from gossamer.cli.progress import drawn
+from gossamer.door import Live
+from gossamer.summary import Summary
+from web import Web, preset, serve
+
+TURN_BACK = "\x1b[1A"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with serve(preset("tiny", hosts=2, pages=100, latency=0.01)) as web:
+        yield web
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left(tmp_path: Path) -> Iterator[None]:
+    yield
+    end_all(tmp_path / "data")
+
+
+class Terminal:
+    """A crawl whose stderr and stdin are a terminal."""
+
+    def __init__(self, words: list[str], env: dict[str, str] | None = None) -> None:
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_") and k != "NO_COLOR"}
+        code = "from gossamer.cli import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *words], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            env=base | {"PYTHONPATH": str(SRC), "TERM": "xterm"} | (env or {}),
+        )  # fmt: skip
+        os.close(theirs)
+        self.text = ""
+
+    def until(self, text: str) -> None:
+        """Read until the text was shown; all of it when the process ends."""
+        deadline = time.monotonic() + 60
+        while text not in self.text or not text:
+            assert time.monotonic() < deadline, self.text
+            try:
+                raw = os.read(self.ours, 65536)
+            except OSError:  # the other end is closed
+                raw = b""
+            if not raw:
+                assert not text, self.text
+                return
+            self.text += raw.decode("utf-8", "replace")
+
+    def end(self) -> int:
+        self.until("")
+        os.close(self.ours)
+        return self.process.wait(timeout=30)
+
+
+def words(web: Web, tmp_path: Path, *more: str, delay: float = 0.02) -> list[str]:
+    one = job([*web.plan.seeds(), "http://nobody.invalid/"], tmp_path, delay=(delay, delay), retries=())
+    found = [word for word in command(one) if word not in ("--json", "--quiet")]
+    found[found.index("--retries") + 1] = "none"
+    return [*found, *more]
+
+
+def test_a_terminal_sees_it_live(web: Web, tmp_path: Path) -> None:
+    shown = Terminal(words(web, tmp_path))
+    assert shown.end() == 0
+    for part in (r"running for", r"[1-9]\d* pages, \d+\.\d pages/s", r"[1-9]\d* queued, \d+ in flight", r"errors: .*dns 1",
+                 r"127\.\d+\.\d+\.\d+:\d+: \w+, [1-9]\d* waiting", r"\x1b\[31m"):  # fmt: skip
+        assert re.search(part, shown.text), part
+    assert TURN_BACK in shown.text
+    assert "\x1b[?25h" in shown.text, "the cursor is given back"
+
+
+@pytest.mark.parametrize(
+    ("more", "env", "live", "colours"),
+    [
+        ((), {"NO_COLOR": "1"}, True, False),
+        ((), {"TERM": "dumb"}, False, False),
+        (("--quiet",), {}, False, False),
+    ],
+)
+def test_less_of_it(
+    web: Web, tmp_path: Path, more: tuple[str, ...], env: dict[str, str], live: bool, colours: bool
+) -> None:
+    shown = Terminal(words(web, tmp_path, "--limit", "40", *more), env)
+    assert shown.end() == 0
+    assert (TURN_BACK in shown.text, bool(re.search(r"\x1b\[\d*m", shown.text))) == (live, colours)
+    assert "--quiet" not in more or shown.text == ""
+
+
+def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
+    shown = Terminal(words(web, tmp_path, delay=0.5))
+    shown.until(" pages/s")
+    os.kill(shown.process.pid, signal.SIGINT)
+    assert shown.end() == 11
+    assert "once more to stop at once" in shown.text
+    assert "nothing is lost. Go on with: gossamer crawl" in shown.text
+    again = Terminal(words(web, tmp_path, delay=0.5))
+    again.until(" pages/s")
+    os.kill(again.process.pid, signal.SIGINT)
+    again.until("once more to stop at once")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(again.process.pid, signal.SIGINT)
+    assert again.end() in (11, 13)  # the first may have been enough
+    assert "nothing is lost" in again.text
+
+
+def live() -> Live:
+    names = ("found", "pages", "redirected", "items", "succeeded", "failed", "retried", "dead", "bytes")
+    summary = Summary(
+        crawl="c", state="running", reason=None, started_at="", elapsed=5.0, skipped={}, pending=9, pages_per_second=1.0,
+        hosts=1, errors={"timeout": 2, "dns": 1}, outputs=[], **dict.fromkeys(names, 0),
+    )  # fmt: skip
+    hosts: list[tuple[str, ...]] = [
+        ("slow\x1b[2J.example", "waiting", "9", "0", "10.0", "3.0"),
+        ("done.example", "idle", "0", "0", "None", "0"),
+    ]
+    return Live(summary, 9, 1, 1.0, 90.0, hosts)
+
+
+def test_lines_of_the_table() -> None:
+    lines = [str(line) for line in drawn(live()).renderables]
+    assert lines[0] == "c: running for 5s, about 1m 30s left"
+    assert lines[3] == "errors: timeout 2, dns 1"
+    assert lines[4:] == ["slow�[2J.example: waiting, 9 waiting, 0 in flight, every 10 s, next in 3.0 s"]
