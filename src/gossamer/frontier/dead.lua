@@ -12,6 +12,7 @@ for j = 3, #ARGV do
     if ARGV[2] == 'requeue' then
       count('err:' .. reason, -1)
       count('open', 1)
+      apart(entry, 1)
       enqueue(host, level, {string.sub(entry, 1, 1) .. '00' .. string.sub(entry, 4)})
       arm(host)
     else

@@ -54,7 +54,7 @@ local function add(j, cap)
     new = new + taken
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
     if taken > 0 then
-      parked = parked + take(host, ARGV[j + 1], ARGV[j + 2], entries, is('f'), is('o'), ARGV[j + 4], cap)
+      parked = parked + take(host, ARGV[j + 1], ARGV[j + 2], entries, is('f'), is('o') or is('i'), ARGV[j + 4], cap)
     end
     j = j + 6 + 3 * n
   end

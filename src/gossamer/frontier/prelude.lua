@@ -58,8 +58,15 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
+-- A sitemap or feed is no page: it is counted apart (`infra`), and as found only while it is a dead letter.
+local function apart(entry, by)
+  local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
+  if extra and string.sub(extra.use or '', 1, 1) == '@' then count('infra', by); count('found', -by) end
+end
+
 local function bury(reason, detail, host, level, entry) -- make it a dead letter
   local id = call('HINCRBY', C .. 'n', 'letter', 1)
   call('HSET', C .. 'x', id, table.concat({reason, detail, host, level, now, entry}, '\t'))
   count('open', -1); count('dead', 1); count('err:' .. reason, 1)
+  apart(entry, -1)
 end

@@ -27,7 +27,7 @@ for _, token in ipairs(tokens) do
   touched[host] = true
 end
 for host in pairs(touched) do
-  slots[host].rb = call('HGET', T .. 'h:' .. host, 'rb')
+  slot(host).rb = call('HGET', T .. 'h:' .. host, 'rb')
   arm(host, true)
 end
 local counts = call('HMGET', C .. 'n', 'open', 'added', 'infra')

@@ -201,8 +201,6 @@ class Visitor:
             visit.counts = {"infra": -1}
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
-        if verdict.error and infrastructure:
-            visit.counts = {"infra": -1, "found": 1}  # a dead letter is counted, so it was found
         if result is not None:
             if sent and visit.settle.action == "k":
                 visit.settle.action = "d"
