@@ -60,6 +60,15 @@ async def test_when_nobody_lives_all_leases_return_and_nobody_is_blamed(bed: Bed
     assert [c.crashes for c in await b.claim()] == [0, 0]
 
 
+async def test_a_claim_whose_rows_were_not_durable_when_its_worker_died_returns(bed: Beds) -> None:
+    b = bed(delay=0)
+    await b.add(f"{A}/1")
+    [one] = await b.claim()
+    assert await b.frontier.landed(0, [Settle(one.token, "d")]) == 1
+    assert (await b.frontier.sweep(0, nobody_lives=True))[0] == 1
+    assert paths(await b.claim()) == ["/1"]
+
+
 async def test_settle_is_all_or_nothing(bed: Beds, store: Store) -> None:
     b = bed()
     await b.add(f"{A}/1", f"{A}/2")

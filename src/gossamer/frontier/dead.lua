@@ -12,7 +12,7 @@ for j = 3, #ARGV do
     if ARGV[2] == 'requeue' then
       count('err:' .. reason, -1)
       count('open', 1)
-      if infrastructure(entry) then count('infra', 1); count('found', -1) end
+      apart(entry, 1)
       enqueue(host, level, {string.sub(entry, 1, 1) .. '00' .. string.sub(entry, 4)})
       arm(host)
     else

@@ -8,14 +8,6 @@ local function near_key(hi, depths) return C .. 'd:' .. math.floor(tonumber(hi) 
 local function depth_of(entry) return cmsgpack.unpack(string.sub(entry, 4))[2] end
 local function again(entry) return string.upper(string.sub(entry, 1, 1)) .. '00' .. string.sub(entry, 4) end
 
--- Links that come of no page of ours: a sitemap, or a page that is only read again.
-local function infrastructure(entry)
-  local first, extra = string.byte(entry, 1), nil
-  if first < 97 then return true end
-  extra = cmsgpack.unpack(string.sub(entry, 4))[4]
-  return extra and extra.use and string.byte(extra.use, 1) == 64 or false
-end
-
 local function put_depth(hi, lo, entry, depths) call('HSET', near_key(hi, depths), lo, depth_of(entry)) end
 
 -- A known URL was found again: remember the lesser depth; the entry to queue if it has to be read again.

@@ -49,7 +49,7 @@ local function add(list, j)
     if is('h') then late = late + n end
     if is('s') then count('seeds', taken) end
     if taken > 0 then
-      parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), is('o'), list[j + 4], cap)
+      parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), is('o') or is('i'), list[j + 4], cap)
     end
     if #nearby > 0 then take(host, list[j + 1], list[j + 2], nearby, false, true) end
     count('open', #nearby); count('infra', #nearby)

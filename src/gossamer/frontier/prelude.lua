@@ -58,8 +58,21 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
+-- A sitemap or feed, or a page that is only read again (a capital scheme letter), is no page.
+local function infrastructure(entry)
+  if string.byte(entry, 1) < 97 then return true end
+  local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
+  return extra and string.byte(extra.use or '', 1) == 64 or false
+end
+
+-- It is counted apart (`infra`), and as found only while it is a dead letter.
+local function apart(entry, by)
+  if infrastructure(entry) then count('infra', by); count('found', -by) end
+end
+
 local function bury(reason, detail, host, level, entry) -- make it a dead letter
   local id = call('HINCRBY', C .. 'n', 'letter', 1)
   call('HSET', C .. 'x', id, table.concat({reason, detail, host, level, now, entry}, '\t'))
   count('open', -1); count('dead', 1); count('err:' .. reason, 1)
+  apart(entry, -1)
 end

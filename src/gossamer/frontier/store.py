@@ -29,8 +29,8 @@ _SHARED = {
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits"),
-    "sweep": ("prelude", "queue", "later"),
-    "dead": ("prelude", "queue", "later"),
+    "sweep": ("prelude", "queue"),
+    "dead": ("prelude", "queue"),
     "move": ("prelude", "queue"),
 }
 

@@ -20,7 +20,6 @@ for _, token in ipairs(tokens) do
   if kind == 'robots' then
     call('HDEL', T .. 'h:' .. host, 'rb')
   elseif crashes >= 10 then
-    if infrastructure(entry) then count('infra', -1); count('found', 1) end -- a dead letter is counted, so it was found
     bury('crash', 'its worker died ' .. crashes .. ' times while visiting it', host, level, again)
   else
     enqueue(host, level, {again}, true)
@@ -28,7 +27,7 @@ for _, token in ipairs(tokens) do
   touched[host] = true
 end
 for host in pairs(touched) do
-  slots[host].rb = call('HGET', T .. 'h:' .. host, 'rb')
+  slot(host).rb = call('HGET', T .. 'h:' .. host, 'rb')
   arm(host, true)
 end
 local counts = call('HMGET', C .. 'n', 'open', 'added', 'infra')

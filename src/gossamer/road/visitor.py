@@ -209,8 +209,6 @@ class Visitor:
             visit.counts = {"infra": -1}
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
-        if verdict.error and infrastructure:
-            visit.counts = {"infra": -1, "found": 1}  # a dead letter is counted, so it was found
         if not infrastructure:
             visit.counts |= answered(claim.request)
         if result is not None:

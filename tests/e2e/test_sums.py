@@ -1,0 +1,133 @@
+"""The summary adds up at every moment: while a crawl of everything odd runs, while its workers are killed, and steered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.runs import begin, children_of, command, job, kill, socket_of
+from gossamer.assemble import open_url
+from gossamer.cli.tree import run
+from gossamer.frontier.census import Census
+from gossamer.frontier.crawls import ENDED, Spec
+from gossamer.frontier.steer import Steer
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import Request, pack
+from gossamer.summary import Summary
+from gossamer.visit import Settle
+from web import preset, serve
+from web.plan import FEATURES
+
+ODD = tuple(name for name in FEATURES if name not in ("hang", "endless", "bombs", "slow"))  # those only take time
+
+
+def wrong(s: Summary | dict[str, Any]) -> str | None:
+    """What does not add up."""
+    n: dict[str, Any] = s if isinstance(s, dict) else {name: getattr(s, name) for name in s.__struct_fields__}
+    parts = {name: n[name] for name in ("pages", "redirected", "failed", "dead", "pending")} | n["skipped"]
+    if n["found"] == sum(parts.values()) and min(parts.values()) >= 0:
+        return None
+    return f"found {n['found']}: {parts}"
+
+
+async def over(census: Census) -> bool:
+    """Whether the crawl has ended, and its store may be gone any moment."""
+    record = await census.crawls.get("c")
+    return record is not None and record.state in ENDED
+
+
+async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> list[Summary]:
+    """Summaries every few milliseconds; meanwhile a worker is killed, dead letters are requeued and dropped, the crawl is stopped."""
+    store = await open_url(store_url, embedded=not shared)
+    census, steer, samples = Census(store), Steer(store), list[Summary]()
+    killed, steered, stopping = 0, 0, False
+    try:
+        while door.poll() is None and not await over(census):
+            if "c" in await census.crawls.names():
+                now = await census.summary("c")
+                samples.append(now)
+                if not killed and now.pages > 100 and kill(next(iter(children_of(door.pid)), None)):
+                    killed = len(samples)
+                if now.dead and steered < 2:
+                    await steer.letters("c", "drop" if steered else "requeue")
+                    steered += 1
+                if killed and steered > 1 and len(samples) > killed + 100 and not stopping:
+                    await census.crawls.set("c", "stopping", "by a test")
+                    stopping = True
+            await asyncio.sleep(0.003)
+    finally:
+        await store.close()
+    assert stopping
+    return samples
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_sum_at_every_moment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], shared: bool, shared_store: str
+) -> None:
+    plan = preset("all", features=ODD, robots=("part", "missing"), latency=0.01)
+    with serve(plan) as web:
+        seeds = [*web.plan.seeds(), f"sitemap:{web.url(0, '/sitemap.xml')}", "sitemap:http://127.9.9.9:1/none.xml"]
+        one = job(seeds, tmp_path, processes=2, scope="any", per_host=2, timeout=2.0)
+        words = command(one, "--scope", "any", *(("--store", shared_store) if shared else ()))
+        door = begin(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        data = Path(one.settings.data)
+        deadline = time.monotonic() + 30
+        while not shared and socket_of(data) is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        samples = asyncio.run(sampled(shared_store if shared else socket_of(data) or "", shared, door))
+    assert len(samples) > 20
+    assert [line for line in map(wrong, samples) if line] == []
+    assert len({s.found for s in samples}) > 5
+    door.wait(30)
+    where = ["--data", one.settings.data, *(("--store", shared_store) if shared else ())]
+    assert told(capsys, *where)["state"] == "stopped"
+    assert run(["dead", "requeue", "c", *where]) == 0
+    assert told(capsys, *where)["dead"] == 0
+    assert run(["cancel", "c", *where]) == 0
+    assert told(capsys, *where)["pending"] == 0
+
+
+def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
+    """It is no page, so it counts only while it is a dead letter; also when it kills its workers, and on a foreign host."""
+
+    async def moments() -> list[tuple[int, int, int]]:
+        store = await open_url(valkey_url, embedded=False)
+        frontier, census, steer = Frontier(store, "c", Policy(delay=0, obey_robots=False)), Census(store), Steer(store)
+        await census.crawls.begin("c", Spec(["sitemap:https://a.example/s.xml"]), [])
+        host, entry = pack(Request("https://a.example/s.xml", use="@sitemap"))
+        await frontier.add({(0, host, 0, "http", "i", "5"): [1, 2, entry]})
+        found = []
+
+        async def look() -> None:
+            now = await census.summary("c")
+            assert wrong(now) is None
+            found.append((now.found, now.dead, now.pending))
+
+        for verb in ("requeue", "requeue", "drop"):
+            await look()
+            claim = (await frontier.claim(0, 1)).claims[0]
+            await frontier.settle(0, [Settle(claim.token, "x", reason="connect")], {}, {})
+            await look()
+            await steer.letters("c", verb)
+        await look()
+        await store.close()
+        return found
+
+    assert asyncio.run(moments()) == [(0, 0, 0), (1, 1, 0)] * 3 + [(1, 0, 0)]
+
+
+def told(capsys: pytest.CaptureFixture[str], *where: str) -> dict[str, Any]:
+    """What `status` says, which adds up."""
+    capsys.readouterr()
+    assert run(["status", "c", *where, "--json"]) == 0
+    summary: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert wrong(summary) is None
+    return summary
