@@ -45,7 +45,9 @@ class Terminal:
     def __init__(self, words: list[str], env: dict[str, str] | None = None) -> None:
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_") and k != "NO_COLOR"}
+        base = {
+            k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_") and k not in ("NO_COLOR", "COLUMNS")
+        }
         code = "from gossamer.cli import main; main()"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *words], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
@@ -113,6 +115,7 @@ def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
     shown.until(" pages/s")
     os.kill(shown.process.pid, signal.SIGINT)
     assert shown.end() == 11
+    assert "test_ctrl_c_at_a_terminal0/out.jsonl" in shown.text.replace("\r\n", "").replace(" ", "")
     assert "once more to stop at once" in shown.text
     assert "nothing is lost. Go on with: gossamer crawl" in shown.text
     again = Terminal(words(web, tmp_path, delay=0.5))

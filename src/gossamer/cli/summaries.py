@@ -56,6 +56,8 @@ def put_summary(summary: Summary, quiet: bool) -> None:
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, show_header=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for head, text in lines(summary):
         grid.add_row(Text(head, style="bold"), Text(clean(text)))
     console(stderr=True).print(grid)
