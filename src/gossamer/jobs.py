@@ -55,7 +55,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
 def local(target: str, folder: str) -> Path | None:
     """A site file or folder on this machine: as it was called, in the worker's folder of sites."""
     path = Path(target)
-    for found in (Path(folder) / path, Path(folder) / path.name, path):
+    for found in (Path(folder) / path, Path(folder) / path.name):
         if found.exists():
             return found
     here = Path(folder)

@@ -119,7 +119,7 @@ def test_odd_names_of_untyped_items_are_no_columns(tmp_path: Path) -> None:
     assert json.loads(row["_extra"]) == odd
     many = loose(1, **{f"n{n}": n for n in range(MOST + 5)})
     (row,) = written(tmp_path / "many.csv", [many], None)
-    assert len(row) == MOST + 6
+    assert len(row) == MOST + 7
     assert len(json.loads(row["_extra"])) == 5
 
 

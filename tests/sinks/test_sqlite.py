@@ -104,7 +104,7 @@ def test_columns_of_untyped_items_come_as_they_come(tmp_path: Path) -> None:
     ]  # fmt: skip
     with opened(path) as sink:
         sink.upsert([loose(4, **{f"n{n}": n for n in range(MOST)})])
-    assert len(ask(path, "SELECT * FROM note")[0]) == MOST + 6
+    assert len(ask(path, "SELECT * FROM note")[0]) == MOST + 7
     assert json.loads(ask(path, "SELECT _extra FROM note WHERE _key = '4'")[0][0]) == {
         f"n{n}": n for n in range(MOST - 3, MOST)
     }

@@ -1,0 +1,215 @@
+"""Servers and workers as processes that a test can stop, kill and start again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import redis
+
+from conftest import valkey_binary
+
+SRC = Path(__file__).parents[2] / "src"
+WAIT = 60.0
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(what: str, call: Any, seconds: float = WAIT) -> Any:
+    """Wait until `call()` gives something true; it."""
+    deadline = time.monotonic() + seconds
+    while not (found := call()):
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+    return found
+
+
+class Server:
+    """A Valkey of its own on a loopback port, append-only file on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def url(self, db: int) -> str:
+        """The URL of one of its databases."""
+        return f"valkey://127.0.0.1:{self.port}/{db}"
+
+    def start(self) -> None:
+        """Start it, on the data that it had."""
+        self.folder.mkdir(exist_ok=True)
+        words = [
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            str(self.folder),
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen([valkey_binary(), *words], stdout=log, stderr=log)
+        until("the server answers", self.answers)
+
+    def answers(self) -> bool:
+        """Whether it does."""
+        with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port) as client:
+            return bool(client.ping())
+        return False
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+class Worker:
+    """One `gossamer worker` (or plain Celery), its log beside it."""
+
+    def __init__(self, fleet: Fleet, name: str, words: Sequence[str]) -> None:
+        self.name, self.log = name, fleet.folder / f"{name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *words],
+                stdout=log,
+                stderr=log,
+                cwd=fleet.folder,
+                env=fleet.env(),
+                start_new_session=True,
+            )
+
+    def children(self) -> list[int]:
+        """Its processes that crawl."""
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True)
+        return [int(pid) for pid in found.stdout.split()]
+
+    def signal(self, number: int) -> None:
+        """To all of its processes."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        """kill -9 of all of it."""
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM to its main process; its exit code."""
+        self.process.terminate()
+        return self.process.wait(WAIT)
+
+    def said(self) -> str:
+        """Its log."""
+        return self.log.read_text()
+
+
+class Fleet:
+    """Workers on one store, in a folder that they share."""
+
+    def __init__(self, folder: Path, store: str, brokers: Sequence[str], slice_: str = "5s") -> None:
+        self.folder, self.store, self.brokers, self.slice = folder, store, brokers, slice_
+        self.workers: list[Worker] = []
+
+    def env(self) -> dict[str, str]:
+        """The environment of all its commands."""
+        base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
+        own = {"STORE": self.store, "BROKER": ",".join(self.brokers), "SLICE": self.slice, "RETRIES": "0.1,0.2,0.3"}
+        return base | {"PYTHONPATH": str(SRC)} | {f"GOSSAMER_{name}": value for name, value in own.items()}
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """A command; what it printed. Its exit code must be `code`."""
+        done = subprocess.run(
+            [sys.executable, "-m", "gossamer", *words],
+            env=self.env(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == code, (done.stdout + done.stderr, *(worker.said()[-2000:] for worker in self.workers))
+        return done.stdout if code == 0 else done.stderr
+
+    def json(self, *words: str) -> Any:
+        """What a command prints as JSON."""
+        return json.loads(self.run(*words, "--json"))
+
+    def worker(self, name: str = "w", *words: str, processes: int = 1) -> Worker:
+        """Start a worker."""
+        own = ["-m", "gossamer", "worker", "-n", name, "--processes", str(processes), *words]
+        self.workers.append(Worker(self, name, own))
+        return self.workers[-1]
+
+    def celery(self, name: str = "w", lane: str = "http") -> Worker:
+        """Start a worker as plain Celery would."""
+        own = ["-m", "celery", "-A", "gossamer.fleet", "worker", "-Q", lane, "-n", f"{name}@%h", "-c", "1"]
+        self.workers.append(Worker(self, name, own))
+        return self.workers[-1]
+
+    def ready(self, count: int) -> None:
+        """Wait until so many workers live."""
+        until(
+            f"{count} workers",
+            lambda: len([w for w in self.json("workers", "list") if w["state"] == "running"]) >= count,
+        )
+
+    def submit(self, *targets: str, **options: str) -> str:
+        """Submit a crawl of the test web; its name."""
+        words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+        return self.run("submit", *targets, "--allow-private", "127.0.0.0/8", "--quiet", *words).strip()
+
+    def ended(self, name: str, seconds: float = WAIT) -> dict[str, Any]:
+        """Wait until a crawl has ended; its summary."""
+
+        def look() -> dict[str, Any] | None:
+            summary: dict[str, Any] = self.json("status", name)
+            return summary if summary["state"] in ("finished", "limited", "stopped", "cancelled", "failed") else None
+
+        try:
+            found: dict[str, Any] = until(f"{name} ends", look, seconds)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{error}; {self.json('status', name)}; {[w.said()[-3000:] for w in self.workers]}"
+            ) from None
+        return found
+
+    def rows(self, folder: str = "out") -> list[dict[str, Any]]:
+        """All rows of a folder of JSON lines."""
+        return [
+            json.loads(line)
+            for part in sorted((self.folder / folder).glob("*.jsonl"))
+            for line in part.read_bytes().splitlines()
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.kill()

@@ -1,0 +1,166 @@
+"""A crawl on real workers: the rows, the ends, the names, the stops, the kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from fleet.crews import Fleet, Server, until
+from web import Web, preset, serve
+
+SHOP = """
+from gossamer import Item, Site
+site = Site("shop", hosts=["{host}"], seeds=["{seed}"])
+class Thing(Item, key="url"):
+    url: str
+    title: str
+@site.page()
+def thing(page):
+    yield Thing(url=page.url, title=page.css("title::text").get())
+    yield from page.follow("a")
+"""
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with serve(preset("tiny", hosts=8, pages=400, latency=0.01)) as web:
+        yield web
+
+
+def test_a_crawl_on_two_workers(fleet: Fleet, web: Web) -> None:
+    fleet.worker("w1", processes=2)
+    fleet.celery("w2")
+    fleet.ready(2)
+    name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.01")
+    summary = fleet.ended(name)
+    rows = fleet.rows()
+    assert summary["state"] == "finished"
+    assert len(rows) == summary["pages"] == len({row["url"] for row in rows}) > 300
+    assert len(list((fleet.folder / "out").iterdir())) > 1
+    assert {w["name"].partition("@")[0] for w in fleet.json("workers", "list")} == {"w1", "w2"}
+    assert len(json.loads(fleet.run("top", "--once"))["workers"]) == 2
+
+
+def test_the_wait_of_submit_ends_as_the_crawl_does(fleet: Fleet, web: Web) -> None:
+    fleet.worker()
+    seeds = [*web.plan.seeds(), "--allow-private", "127.0.0.0/8", "--delay", "0.01"]
+    assert '"state":"limited"' in fleet.run("submit", *seeds, "--limit", "50", "--wait", "--json", "--name", "a")
+    assert "gate is not met" in fleet.run(
+        "submit", *seeds, "--limit", "20", "--wait", "--name", "b", "--fail-on", "pages<30", code=30
+    )
+
+
+def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: Web) -> None:
+    worker = fleet.worker(processes=2)
+    name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.3")
+    until("pages", lambda: fleet.json("status", name)["pages"] > 10)
+    assert worker.stop() == 0
+    with redis.Redis(port=server.port) as client:
+        assert list(client.scan_iter(f"{{b:*}}{name}:l")) == []
+        assert list(client.scan_iter("gossamer:slot:*")) == []
+    assert fleet.json("workers", "list") == []
+    fleet.worker("again")
+    fleet.run("stop", name)
+    summary = fleet.ended(name)
+    assert summary["state"] == "stopped"
+    assert summary["pending"] > 0
+    assert len(fleet.rows()) == summary["pages"]
+
+
+@pytest.mark.parametrize("victim", ["child", "all", "store"])
+def test_kills_lose_nothing(fleet: Fleet, server: Server, web: Web, victim: str) -> None:
+    worker = fleet.worker(processes=2)
+    name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.02")
+    until("pages", lambda: fleet.json("status", name)["pages"] > 30)
+    if victim == "child":
+        os.kill(worker.children()[0], signal.SIGKILL)
+    elif victim == "all":
+        worker.kill()
+        fleet.worker("again", processes=2)
+    else:
+        server.kill()
+        server.start()
+    summary = fleet.ended(name, 120)
+    rows = fleet.rows()
+    assert summary["state"] == "finished"
+    assert len(rows) == summary["pages"] == len({row["url"] for row in rows}) > 300
+    assert summary["dead"] == summary["pending"] == 0
+
+
+def test_pause_resume_cancel_and_weight(fleet: Fleet, web: Web) -> None:
+    fleet.worker()
+    name = fleet.submit(*web.plan.seeds(), delay="0.2")
+    until("pages", lambda: fleet.json("status", name)["pages"] > 5)
+    fleet.run("pause", name)
+    until(
+        "nothing under way",
+        lambda: not fleet.json("status", name)["in_flight"] if "in_flight" in fleet.json("status", name) else True,
+    )
+    fleet.run("weight", name, "3")
+    fleet.run("resume", name)
+    pages = fleet.json("status", name)["pages"]
+    until("more pages", lambda: fleet.json("status", name)["pages"] > pages)
+    fleet.run("cancel", name)
+    summary = fleet.ended(name)
+    assert (summary["state"], summary["pending"]) == ("cancelled", 0)
+
+
+def test_names_are_unique(fleet: Fleet) -> None:
+    fleet.worker("w")
+    fleet.ready(1)
+    second = fleet.worker("w")
+    fleet.ready(2)
+    assert "is called w-2@" in second.said()
+    third = fleet.celery("w")
+    assert third.process.wait(60) == 4
+    assert "is running already" in third.said()
+    fleet.run("workers", "stop", "w-2")
+    assert second.process.wait(60) == 0
+
+
+def test_site_files(fleet: Fleet, web: Web, tmp_path: Path) -> None:
+    seed = web.plan.seeds()[0]
+    text = SHOP.format(host=seed.split("/")[2], seed=seed)
+    for folder in ("has", "lacks", "other"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "has" / "shop.py").write_text(text)
+    (tmp_path / "other" / "shop.py").write_text(text + "# another version\n")
+    fleet.worker("lacks", "--sites", "lacks", "--data", "d1")
+    fleet.worker("other", "--sites", "other", "--data", "d2")
+    fleet.ready(2)
+    name = fleet.submit("has/shop.py", output="out/", delay="0.1")
+
+    def refusals() -> dict[str, str]:
+        return {w["name"].partition("@")[0]: w["refuses"].get(name, "") for w in fleet.json("workers", "list")}
+
+    until("both refuse", lambda: all(refusals().values()))
+    found = refusals()
+    assert "has no file of site shop" in found["lacks"]
+    assert "the fleet runs" in found["other"]
+    fleet.worker("has", "--sites", "has", "--data", "d3")
+    until("rows", lambda: fleet.json("status", name)["items"] > 3)
+    (tmp_path / "has" / "shop.py").write_text(text + "# edited\n")
+    fleet.ended(name)
+    rows = fleet.rows()
+    assert len({row["_version"] for row in rows}) == 2
+    assert len({row["_key"] for row in rows}) == len(rows)
+
+
+def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> None:
+    seed = web.plan.seeds()[0]
+    assert "give a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
+    assert "no worker is named" in fleet.run("workers", "stop", "nobody", code=2)
+    fleet.brokers = ["valkey://127.0.0.1:1/0"]
+    assert "no broker answers; tried redis://127.0.0.1:1/0" in fleet.run("worker", code=8)
+    fleet.brokers = ["redis+cluster://127.0.0.1:1"]
+    assert "cannot use a cluster as its broker" in fleet.run("worker", code=4)
+    fleet.store = "valkey://127.0.0.1:1/0"
+    assert "does not answer" in fleet.run("submit", seed, code=8)
+    fleet.store = ""
+    assert "GOSSAMER_STORE" in fleet.run("submit", seed, code=4)
