@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
@@ -68,6 +69,7 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")
+    warnings.filterwarnings("ignore", module="celery")  # of being root, and of defaults that it changes one day
     pool = ["-P", "prefork", "-c", str(processes)]
     quiet = ["--without-gossip", "--without-mingle", "-l", os.environ.get("GOSSAMER_LOG", "INFO")]
     try:

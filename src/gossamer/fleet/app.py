@@ -94,7 +94,7 @@ def configuration() -> dict[str, Any]:
         "task_reject_on_worker_lost": False, "task_default_queue": "http", "task_time_limit": own.slice + HANG,
         "task_soft_time_limit": None, "worker_prefetch_multiplier": 1, "worker_disable_prefetch": True,
         "worker_max_tasks_per_child": slices, "worker_max_memory_per_child": own.recycle_memory // 1024,
-        "worker_cancel_long_running_tasks_on_connection_loss": False, "worker_hijack_root_logger": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False, "worker_hijack_root_logger": False, "worker_redirect_stdouts": False,
         "worker_proc_alive_timeout": 30.0,
     }  # fmt: skip
 

@@ -59,16 +59,24 @@ class Keeper:
     async def _keep(self) -> None:
         while not self._over.is_set():
             try:
-                store = await open_url(self._url, embedded=False)
-                try:
-                    async with asyncio.TaskGroup() as group:
-                        group.create_task(self._beat(store))
-                        group.create_task(self._lead(store))
-                finally:
-                    await store.close()
+                await asyncio.create_task(
+                    self._until_it_breaks()
+                )  # a task of its own: a group leaves its task half cancelled
             except* GossamerError as errors:
                 log.warning("%s; trying again", errors.exceptions[0])
                 await asyncio.sleep(1)
+            except* Exception:  # without a keeper no slot would be filled
+                log.exception("the keeper met a bug and begins anew")
+                await asyncio.sleep(1)
+
+    async def _until_it_breaks(self) -> None:
+        store = await open_url(self._url, embedded=False)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._beat(store))
+                group.create_task(self._lead(store))
+        finally:
+            await store.close()
 
     async def _beat(self, store: Store) -> None:
         crew = Crew(store)
