@@ -24,6 +24,7 @@ class Child:
         self._store: Store | None = None
         self._works: Works | None = None
         self._halt = asyncio.Event()
+        self._away = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
         """Crawl for a while. A ticket for the next slice of this slot; None when there is none, or the slot was not ours to take."""
@@ -37,11 +38,15 @@ class Child:
             return None
         self._halt.clear()
         beating = asyncio.create_task(self._beat(slots, lane, slot, token))
+        broken = False
         try:
             await self._until(time.monotonic() + self.me.settings.slice, works)
+        except StoreError:
+            broken = True
+            raise
         finally:
             self._halt.set()
-            await works.rest()
+            await works.rest(broken or self._away)
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
             with contextlib.suppress(StoreError):
@@ -58,14 +63,18 @@ class Child:
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
         """Signs of life; a slot that others took ends the slice."""
+        self._away = False
         while True:
             await asyncio.sleep(BEAT)
-            with contextlib.suppress(StoreError):
+            try:
                 if not await slots.keep(lane, slot, token):
                     log.warning("slot %s:%d was taken by another: this slice ends", lane, slot)
                     self._halt.set()
                 if self._works is not None:
                     await self._works.beat()
+            except StoreError:
+                self._away = True
+                self._halt.set()
 
     async def _opened(self) -> tuple[Store, Works]:
         if self._store is None or self._works is None:

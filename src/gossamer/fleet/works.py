@@ -172,25 +172,21 @@ class Works:
             await at.bench.close()
         await self._crew.unname(f"{name}/{self.segment}", self.segment)
 
-    async def rest(self) -> None:
-        """The end of a slice: what is under way ends, what was not begun goes back."""
-        works = [at.work for at in self._at.values() if at.work is not None]
-        if works:
-            await asyncio.gather(*works, return_exceptions=True)
-        for name, at in list(self._at.items()):
-            if at.work is not None and at.work.exception() is not None:
-                error = at.work.exception()
-                log.warning("crawl %s: %s", name, error)
-                at.work = None
-                await self._forget(name)
-            else:
-                at.work = None
+    async def rest(self, broken: bool) -> None:
+        """The end of a slice: what is under way ends, what was not begun goes back.
 
-    async def _forget(self, name: str) -> None:
-        """Drop a crawl's parts after a surprise: what they hold is not to be trusted. Nothing is committed by that."""
-        at = self._at.pop(name)
-        self._fair.drop(name)
-        await at.bench.close()
+        After a surprise, and when the store was away (`broken`: it may have come back without its last second), what we
+        remember of a crawl is not to be trusted: it is dropped. Nothing is committed by that.
+        """
+        for name, at in list(self._at.items()):
+            work, at.work = at.work, None
+            error = None if work is None else (await asyncio.gather(work, return_exceptions=True))[0]
+            if isinstance(error, BaseException):
+                log.warning("crawl %s: %s", name, error)
+            if broken or isinstance(error, BaseException):
+                del self._at[name]
+                self._fair.drop(name)
+                await at.bench.close()
 
     async def beat(self) -> None:
         """Say that this process still writes its parts of the outputs."""

@@ -17,7 +17,8 @@ if k <= 0 then return out end
 
 local function grant(host, hv, delay, got, kind, versions)
   local n1, vouchers = now + delay, call('HGET', C .. 'h:' .. host, 'v') or ''
-  local last, leases, records = call('HINCRBY', C .. 'n', 'token', #got), {}, {}
+  local last, leases, records = math.max(num(call('HGET', C .. 'n', 'token'), 0), now * 1000) + #got, {}, {}
+  call('HSET', C .. 'n', 'token', string.format('%.0f', last))
   for j, one in ipairs(got) do
     local token = last - #got + j
     leases[2 * j - 1], leases[2 * j] = now + lease, token
