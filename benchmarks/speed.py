@@ -1,6 +1,7 @@
 """CPU a page against peers, on the same local web, in the same minutes.
 
-    python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|python|postgresql|synthetic] [--only bare,gossamer,two,scrapy,colly] [--quick]
+    python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|python|postgresql|synthetic]
+        [--only bare,gossamer,two,scrapy,colly] [--quick]
 
 The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four copies, or one of them, as
 one host with gzip, served by tests/web in a process of its own that is not counted; or, with `synthetic`, the test web's `real2k`
