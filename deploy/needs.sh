@@ -5,6 +5,7 @@
 needs() {
     cat <<'LIST'
 program faketime       /usr/bin/faketime           tests with a clock of their own
+program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
@@ -36,7 +37,7 @@ get() {
             echo "test: getting$(needed)" >&2
             apt-get -qq update || :
             # shellcheck disable=SC2046 # words on purpose
-            [ -z "$(needed program)" ] || DEBIAN_FRONTEND=noninteractive \
+            [ -z "$(needed program)" ] || DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
                 apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends -y $(needed program) || :
         fi
         for package in $(needed site); do unpack "$package" || :; done

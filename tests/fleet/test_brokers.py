@@ -1,0 +1,94 @@
+"""Brokers: how their URLs are read, RabbitMQ for real, one that dies and comes back, a list of which the first is dead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet.crews import Fleet, Server, free_port, until
+from fleet.rabbit import SERVER, Rabbit
+from gossamer.errors import ConfigError
+from gossamer.fleet import brokers
+from web import Web, preset, serve
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted", "options"),
+    [
+        ("redis://h:6379/1", "redis://h:6379/1", {}),
+        ("valkey://:pw@h/2", "redis://:pw@h/2", {}),
+        ("valkeys://u:pw@h:6380/0", "rediss://u:pw@h:6380/0", {}),
+        ("unix:///run/v.sock?db=3", "redis+socket:///run/v.sock?virtual_host=3", {}),
+        ("amqp://u:p@h:5672/v", "amqp://u:p@h:5672/v", {}),
+        (
+            "redis+sentinel://:pw@a:26379,b/main/1?sentinel_password=s", "sentinel://:pw@a:26379/1;sentinel://:pw@b:26379/1",
+            {"master_name": "main", "sentinel_kwargs": {"password": "s"}},
+        ),
+    ],
+)  # fmt: skip
+def test_urls(url: str, wanted: str, options: dict[str, object]) -> None:
+    assert brokers.celery_url(url) == (wanted, options)
+
+
+@pytest.mark.parametrize("url", ["redis+cluster://h", "kafka://h", "http://h", "redis+sentinel://h:1", "nonsense"])
+def test_what_is_no_broker(url: str) -> None:
+    with pytest.raises(ConfigError):
+        brokers.celery_url(url)
+
+
+def test_secrets_are_masked() -> None:
+    with pytest.raises(ConfigError) as caught:
+        brokers.celery_url("redis+cluster://joe:geheim@h")
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with serve(preset("tiny", hosts=4, pages=300, latency=0.01)) as web:
+        yield web
+
+
+def whole(fleet: Fleet, name: str) -> None:
+    """A crawl ends whole."""
+    summary = fleet.ended(name, 120)
+    rows = fleet.rows()
+    assert summary["state"] == "finished"
+    assert len(rows) == summary["pages"] == len({row["url"] for row in rows}) > 200
+
+
+@pytest.fixture
+def rabbit(tmp_path: Path) -> Iterator[Rabbit]:
+    if SERVER is None and os.environ.get("CI") != "true":
+        pytest.skip("rabbitmq-server is not here: as root on Debian ./test gets it")
+    with Rabbit(tmp_path / "rabbit") as rabbit:
+        yield rabbit
+
+
+def test_rabbitmq_that_dies_and_comes_back(rabbit: Rabbit, server: Server, tmp_path: Path, web: Web) -> None:
+    with Fleet(tmp_path, server.url(0), [rabbit.url], "3s") as fleet:
+        fleet.worker(processes=2)
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
+        until("pages", lambda: fleet.json("status", name)["pages"] > 20)
+        rabbit.kill()
+        rabbit.start()
+        whole(fleet, name)
+
+
+def test_a_broker_that_dies_and_comes_back(server: Server, tmp_path: Path, web: Web) -> None:
+    with Server(tmp_path / "broker") as broker, Fleet(tmp_path, server.url(0), [broker.url(0)], "3s") as fleet:
+        fleet.worker(processes=2)
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
+        until("pages", lambda: fleet.json("status", name)["pages"] > 20)
+        broker.kill()
+        broker.start()
+        whole(fleet, name)
+
+
+def test_the_second_broker_serves_when_the_first_is_dead(server: Server, tmp_path: Path, web: Web) -> None:
+    dead = f"valkey://127.0.0.1:{free_port()}/0"
+    with Fleet(tmp_path, server.url(0), [dead, server.url(1)], "3s") as fleet:
+        fleet.worker()
+        whole(fleet, fleet.submit(*web.plan.seeds(), output="out/", delay="0.02"))
