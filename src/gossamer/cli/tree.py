@@ -34,6 +34,18 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         "One host: show, pause, resume, rate.",
         {"show": "hosts:show", "pause": "hosts:pause", "resume": "hosts:resume", "rate": "hosts:rate"},
     ),
+    "schedule": (
+        "Crawls by the clock: add, list, run, pause, resume, remove.",
+        {
+            "add": "schedule:add",
+            "list": "schedule:listed",
+            "run": "schedule:run",
+            "pause": "schedule:pause",
+            "resume": "schedule:resume",
+            "remove": "schedule:remove",
+        },
+    ),
+    "scheduler": "scheduler:scheduler",
     "explain": "explain:explain",
     "try": "look:try_",
     "shell": "look:shell",
