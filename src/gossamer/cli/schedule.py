@@ -39,7 +39,10 @@ HAND = 30.0
 def signature() -> inspect.Signature:
     """NAME, CRON, TARGET..., what the clock needs, then crawl's options."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
-    found = [_word("name", Annotated[str, name], inspect.Parameter.empty), _word("cron", Annotated[str, cron], inspect.Parameter.empty)]
+    found = [
+        _word("name", Annotated[str, name], inspect.Parameter.empty),
+        _word("cron", Annotated[str, cron], inspect.Parameter.empty),
+    ]
     of_crawl = list(crawls.signature().parameters.values())
     clock = [
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
@@ -63,7 +66,9 @@ def add(**words: Any) -> int:
     settings = read_settings(words["data"], words["store"], _own(words))
     had, leader = asyncio.run(_put(settings, schedule))
     due = cron.after(time.time())
-    remark(f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}", words["quiet"])
+    remark(
+        f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}", words["quiet"]
+    )
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
     return 0
@@ -84,7 +89,10 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
     heads = ("schedule", "cron", "zone", "state", "next", "last", "outcome", "runs", "failed", "skipped", "missed")
     if rows:
         put_table(heads, [[_cell(row, head) for head in heads] for row in rows], right=heads[7:])
-    remark(("no schedules yet: gossamer schedule add" if not rows else "") or (f"scheduler: {leader}" if leader else "no scheduler runs: start one with gossamer scheduler"))  # fmt: skip
+    if not rows:
+        remark("no schedules yet: gossamer schedule add")
+    else:
+        remark(f"scheduler: {leader}" if leader else "no scheduler runs: start one with gossamer scheduler")
     return 0
 
 
@@ -110,7 +118,12 @@ def resume(name: Name, data: Data = None, store: StoreUrl = None, setting: Setti
 
 
 def run(
-    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False
+    name: Name,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run it now, whatever the clock says: here, or on the fleet."""
     from gossamer.cli.scheduler import run_now
@@ -210,7 +223,11 @@ async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None
     async with kept(settings) as store:
         schedules = Schedules(store)
         old = next((one for one in [await _known(schedules, schedule.name)] if one is not None), None)
-        same = old is not None and (old.schedule.cron, old.schedule.zone, old.schedule.paused) == (schedule.cron, schedule.zone, False)
+        same = old is not None and (old.schedule.cron, old.schedule.zone, old.schedule.paused) == (
+            schedule.cron,
+            schedule.zone,
+            False,
+        )
         return await schedules.put(schedule, from_now=not same), await schedules.leader()
 
 
@@ -230,7 +247,9 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
                 await schedules.need(name)
             return
         schedule = (await schedules.need(name)).schedule
-        await schedules.put(msgspec.structs.replace(schedule, paused=verb == "pause"), from_now=schedule.paused and verb == "resume")
+        await schedules.put(
+            msgspec.structs.replace(schedule, paused=verb == "pause"), from_now=schedule.paused and verb == "resume"
+        )
 
 
 async def _rows(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:

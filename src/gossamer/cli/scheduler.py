@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from gossamer.settings import Settings
     from gossamer.summary import Summary
 
-AtOnce = Annotated[int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")]
+AtOnce = Annotated[
+    int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
+]
 MOMENTS = ("due", "next")
 """Facts of an event that are moments."""
 
@@ -42,6 +44,7 @@ def scheduler(
 
 async def _run(settings: Settings, at_once: int, say: Callable[..., None]) -> int:
     from gossamer.assemble import open_store
+    from gossamer.cleaning import Hourly
     from gossamer.scheduler.conducting import Crawler, Fleet, Here
     from gossamer.scheduler.loop import Scheduler
 
@@ -50,7 +53,8 @@ async def _run(settings: Settings, at_once: int, say: Callable[..., None]) -> in
     try:
         launch = launcher(settings)
         crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
-        await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop).run()
+        chore = Hourly(settings, store, say)
+        await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
     finally:
         await store.close()
         if embedded is not None:
@@ -100,12 +104,16 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
         from gossamer.cli.show import clean
         from gossamer.masking import mask
 
-        told = {name: moment(value) if name in MOMENTS and value is not None else value for name, value in facts.items()}
+        told = {
+            name: moment(value) if name in MOMENTS and value is not None else value for name, value in facts.items()
+        }
         told = {name: value for name, value in told.items() if value is not None}
         if as_json:
             print(mask(json.dumps({"ts": moment(time.time()), "event": event, **told})), flush=True)
         elif not quiet:
-            words = " ".join(f"{name}={value if ' ' not in str(value) else json.dumps(value)}" for name, value in told.items())
+            words = " ".join(
+                f"{name}={value if ' ' not in str(value) else json.dumps(value)}" for name, value in told.items()
+            )
             print(mask(clean(f"{moment(time.time())} {event} {words}".rstrip())), file=sys.stderr, flush=True)
 
     return say
@@ -152,7 +160,9 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
         if going and going[0].by_hand and not await schedules.leader():
             return schedule, going[0]
         if going:
-            raise UsageError(f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it")
+            raise UsageError(
+                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
+            )
         run = by_hand(schedule, now, now + HAND)
         if await schedules.turn(None, name, None, run) != 1:
             raise UsageError(f"{name} was just begun or removed by somebody else: see gossamer schedule list")

@@ -51,6 +51,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "shell": "look:shell",
     "new": "sites:new",
     "check": "sites:check",
+    "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",

@@ -11,11 +11,13 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.errors import ConfigError, UsageError
+from gossamer.errors import ConfigError, InUse, UsageError
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
+REMOVING = "removing"
+"""The state of a crawl that is being cleaned away; nobody may begin it."""
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -109,6 +111,8 @@ class Crawls:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         check_name(name)
         record = await self.get(name)
+        if record is not None and record.state == REMOVING:
+            raise InUse(f"crawl {name} is being removed by gossamer clean: run the same command again in a moment")
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:

@@ -219,7 +219,9 @@ def _entry(name: str, raw: dict[bytes, bytes]) -> Entry | Unread:
     try:
         schedule = msgspec.json.decode(raw[b"spec"], type=Schedule)
         if schedule.version != VERSION:
-            raise ValueError(f"it is of version {schedule.version}, this gossamer knows {VERSION}: use the same gossamer everywhere")
+            raise ValueError(
+                f"it is of version {schedule.version}, this gossamer knows {VERSION}: use the same gossamer everywhere"
+            )
     except (msgspec.MsgspecError, ValueError, KeyError) as error:
         return Unread(name, str(error))
     counts = {field: int(raw.get(field.encode(), 0)) for field in ("runs", "failed", "skipped", "missed")}

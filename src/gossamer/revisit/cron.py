@@ -39,7 +39,7 @@ _COMMON = "alone or as a list (1,2), a range (1-5), * or a step (*/2)"
 _ANY = ("*", "*", "*", "*", "*")
 _MOST = 200
 _MOST_STEP = (59, 23, 30, 11, 6)
-_START = datetime(2000, 1, 1)  # noqa: DTZ001 - a time on a wall
+_START = datetime(2000, 1, 1)
 
 
 class Cron:
@@ -112,7 +112,9 @@ def _wrong(number: int, field: str) -> str | None:
         if not step.isdigit() or not 1 <= int(step[:9]) <= _MOST_STEP[number]:
             return f"has the step {step!r}; a step is 1 to {_MOST_STEP[number]}"
     words = _MONTHS if number == 3 else _DAYS if number == 4 else ""
-    if (unknown := next((w for w in re.findall(r"[a-z]{3,}", field.lower()) if w not in words.split()), None)) is not None:
+    if (
+        unknown := next((w for w in re.findall(r"[a-z]{3,}", field.lower()) if w not in words.split()), None)
+    ) is not None:
         near = difflib.get_close_matches(unknown[:3], words.split(), 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         return f"holds {unknown!r}{hint}; it is {_ALLOWED[number]}; {_COMMON}"
@@ -133,9 +135,17 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
         known = {one.lower(): one for one in _zones()}
         ends = {one.rpartition("/")[2]: one for one in known}
         short = name.lower().replace(" ", "_")
-        near = [short] if short in known else [ends[short]] if short in ends else difflib.get_close_matches(short, known, 1)
+        near = (
+            [short]
+            if short in known
+            else [ends[short]]
+            if short in ends
+            else difflib.get_close_matches(short, known, 1)
+        )
         hint = f" (did you mean {known[near[0]]}?)" if near else ""
-        raise ValueError(f"time zone {name[:80]!r} is none{hint}; it is a name such as Europe/Berlin, America/New_York or UTC")
+        raise ValueError(
+            f"time zone {name[:80]!r} is none{hint}; it is a name such as Europe/Berlin, America/New_York or UTC"
+        )
     return zoneinfo.ZoneInfo(name)
 
 

@@ -119,7 +119,7 @@ class Scheduler:
             self._say("cannot be read", schedule=one.name, reason=one.why)
         self._tell(plans)
         self._plans, self._unread = plans, unread
-        open_runs = {}
+        open_runs: dict[tuple[str, str], Run] = {}
         for name in plans:
             open_runs |= {(name, run.field): run for run in await self._schedules.open(name)}
         self._conductor.open = open_runs
@@ -144,9 +144,7 @@ class Scheduler:
         room = 0 if going and schedule.overlap == "skip" else max(0, QUEUED - len({run.due for run in going}))
         begun = [run for at, late in wanted[:room] for run in runs(schedule, at, late=late, now=lead.now)]
         why = f"the run of {stamp(going[0].due)} still goes" if going else f"{QUEUED} runs wait"
-        over = [
-            Run(due=at, at=at, state="skipped", ended=lead.now, reason=why) for at, _ in wanted[room:]
-        ]
+        over = [Run(due=at, at=at, state="skipped", ended=lead.now, reason=why) for at, _ in wanted[room:]]
         if due.missed:
             over.append(Run(due=due.missed[-1], at=due.missed[-1], state="missed", ended=lead.now, times=len(due.missed),
                             reason=f"no scheduler ran from {stamp(due.missed[0])} on"))  # fmt: skip

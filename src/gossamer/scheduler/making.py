@@ -76,7 +76,9 @@ def by_hand(schedule: Schedule, now: float, at: float) -> Run:
 
 def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, seconds: bool = False) -> Run:
     """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also when clocks change."""
-    moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (f"-{part}" if part else "")
+    moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
+        f"-{part}" if part else ""
+    )
     day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
     outputs = [(spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs]
     options = task.options
