@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import redis
 
 from conftest import valkey_binary, wait_for
 
@@ -26,11 +27,14 @@ class Moved:
         self.url, self._file, self.offset = url, file, 0.0
 
     def move(self, seconds: float) -> None:
-        """Move the clock by so many seconds."""
+        """Move the clock by so many seconds; returns when the store goes by it."""
         self.offset += seconds
         aside = self._file.with_suffix(".new")
         aside.write_text(f"{self.offset:+.3f}\n")
         aside.replace(self._file)
+        with redis.Redis.from_url(self.url) as client:
+            while abs(client.time()[0] - self.now()) > 2:
+                time.sleep(0.01)
 
     def set(self, moment: str) -> None:
         """Set the clock to a moment, as `2026-03-29T00:59:58Z`."""

@@ -72,7 +72,10 @@ class Broom:
             pipe.memory_usage(key)
         size = sum(x for x in await self.store.guard(pipe.execute(raise_on_error=False)) if isinstance(x, int))
         if not self.dry:
-            await self.do(self.store.client.unlink(*page))
+            pipe = self.store.client.pipeline(transaction=False)
+            for key in page:  # one by one: they lie in many slots
+                pipe.unlink(key)
+            await self.store.guard(pipe.execute())
         return Found(len(page), size * len(page) // len(asked))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from gossamer.errors import InUse
 from gossamer.frontier import keys
 from gossamer.frontier.broom import Broom, Found
-from gossamer.frontier.clearing import give_back
 from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
 from gossamer.frontier.schedules import Schedules
 from gossamer.frontier.tally import counts
@@ -89,10 +88,9 @@ async def hosts(broom: Broom, age: float) -> Found:
         idle = await broom.idle(page, age)
         pipe = broom.store.client.pipeline(transaction=False)
         for key in idle:
-            pipe.pttl(key)
-            pipe.hget(key, "i")
-        got = await broom.store.guard(pipe.execute()) if idle else []
-        free = [key for j, key in enumerate(idle) if got[2 * j] == -1 and int(got[2 * j + 1] or 0) == 0]
+            pipe.pttl(key)  # a look into the hash itself would count as use
+        left = await broom.store.guard(pipe.execute()) if idle else []
+        free = [key for key, ms in zip(idle, left, strict=True) if ms == -1]
         found += await broom.unlink([key for key in free if not await _wanted(broom, key)])
     return found
 
@@ -108,7 +106,7 @@ async def remains(broom: Broom, age: float) -> Found:
         stale = [key for key in idle if owner(key) in gone]
         for key in stale:
             if not broom.dry and key.endswith(b":l"):
-                await give_back(broom.store, int(key[3:6], 16), owner(key) or "")
+                await _give_back(broom, int(key[3:6], 16), owner(key) or "")
         found += await broom.unlink(stale)
     return found
 
@@ -171,13 +169,19 @@ async def _take(broom: Broom, record: Record) -> bool:
 async def _remove(broom: Broom, name: str) -> Found:
     client = broom.store.client
     for bucket in range(broom.store.buckets):
-        await broom.step(give_back(broom.store, bucket, name))
+        await _give_back(broom, bucket, name)
         await broom.do(client.srem(f"{keys.tag(bucket)}c", name))
     found = await _keys_of(broom, {name})
     await broom.do(client.delete(keys.anchors(name)))
     await broom.do(client.srem(keys.CRAWLS, name))
     await broom.do(client.delete(keys.record(name)))
     return found
+
+
+async def _give_back(broom: Broom, bucket: int, name: str) -> None:
+    """Claims that died with their workers hold slots of hosts, which other crawls share: return them first."""
+    while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
+        pass
 
 
 async def _keys_of(broom: Broom, names: set[str]) -> Found:

@@ -15,7 +15,7 @@ QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "l", "lp")
 async def forget(store: Store, crawl: str) -> None:
     """Remove a crawl and all its keys (its hosts' shared state stays)."""
     for bucket in range(store.buckets):
-        await give_back(store, bucket, crawl)
+        await _give_back(store, bucket, crawl)
         await _remove(store, f"{keys.tag(bucket)}{crawl}:*")
         await store.guard(cast(Awaitable[Any], store.client.srem(f"{keys.tag(bucket)}c", crawl)))
     await store.guard(store.client.delete(keys.record(crawl), keys.anchors(crawl)))
@@ -27,7 +27,7 @@ async def drop_queue(store: Store, crawl: str) -> int:
     dropped = 0
     for bucket in range(store.buckets):
         tag = f"{keys.tag(bucket)}{crawl}:"
-        await give_back(store, bucket, crawl)
+        await _give_back(store, bucket, crawl)
         for part in QUEUES:
             await _remove(store, tag + part)
         counts = await store.guard(cast(Awaitable[Any], store.client.hmget(tag + "n", ["open", "infra"])))
@@ -55,7 +55,7 @@ async def reopen(store: Store, host: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.hdel(key, "w", "ah", "as", *closed)))
 
 
-async def give_back(store: Store, bucket: int, crawl: str) -> None:
+async def _give_back(store: Store, bucket: int, crawl: str) -> None:
     """Claims of processes that died hold slots of their hosts, which other crawls share: return them first."""
     while (await store.run("sweep", bucket, crawl, 1000, 1000, 1))[0]:
         pass
