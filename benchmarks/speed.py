@@ -1,9 +1,10 @@
 """CPU a page against peers, on the same local web, in the same minutes.
 
-    python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|synthetic] [--only bare,gossamer,two,scrapy,colly] [--quick]
+    python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|python|postgresql|synthetic] [--only bare,gossamer,two,scrapy,colly] [--quick]
 
-The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four copies, as one host with
-gzip, served by tests/web in a process of its own that is not counted; or, with `synthetic`, the test web's `real2k` times `copies`.
+The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four copies, or one of them, as
+one host with gzip, served by tests/web in a process of its own that is not counted; or, with `synthetic`, the test web's `real2k`
+times `copies`.
 64 requests at once, no delay, robots.txt obeyed, one JSON line a page. The bare loop is the same client and parser given the list of
 URLs. Counted is the CPU time (user and system) of all processes of a contender from start to end, the store included. Rounds are
 interleaved; medians. A shared machine is noisy: read the ratios. Scrapy is installed into, and Colly built in, the user's cache.
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,10 @@ PEERS = ROOT / "benchmarks" / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer-benchmarks"
 NAMES = {
     "bare": "bare loop", "gossamer": "gossamer", "two": "gossamer, 2 processes", "scrapy": "Scrapy", "colly": "Colly",
+}  # fmt: skip
+
+WEBS = {
+    "docs": ("python3-doc", "postgresql-doc"), "python": ("python3-doc",), "postgresql": ("postgresql-doc",),
 }  # fmt: skip
 
 
@@ -50,10 +55,10 @@ class Run(NamedTuple):
         return self.cost.cpu / max(self.pages, 1) * 1000
 
 
-def corpus(folder: Path, copies: int) -> Path:
-    """Both documentations, some times over, under one start page: so start-up weighs as in a crawl of some size."""
+def corpus(folder: Path, copies: int, packages: Iterable[str]) -> Path:
+    """Documentations, some times over, under one start page: so start-up weighs as in a crawl of some size."""
     links = []
-    for package in ("python3-doc", "postgresql-doc"):
+    for package in packages:
         source = ROOT / ".sites" / package / "html"
         if not source.exists():
             sys.exit(f"{source} is missing: ./test unpacks it")
@@ -118,7 +123,7 @@ def web_of(options: argparse.Namespace, folder: Path) -> tuple[Any, list[str]]:
     if options.web == "synthetic":
         plan = preset("real2k", pages=2000 * options.copies, robots=("allow",))
         return plan, [graph.path(i) for i in range(plan.pages)]
-    site = corpus(folder / "site", options.copies)
+    site = corpus(folder / "site", options.copies, WEBS[options.web])
     pages = (f"/{path.relative_to(site)}" for path in site.rglob("*.html") if path.is_file())
     return Plan(folder=str(site.resolve()), robots=("allow",)), ["/index.html", *sorted(set(pages) - {"/index.html"})]
 
@@ -130,7 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=4)
-    parser.add_argument("--web", choices=("docs", "synthetic"), default="docs")
+    parser.add_argument("--web", choices=(*WEBS, "synthetic"), default="docs")
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="one round, one copy")
     options = parser.parse_args()

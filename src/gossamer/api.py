@@ -24,7 +24,7 @@ _END = object()
 
 
 class Found(msgspec.Struct, dict=True):
-    """An item as a crawl yields it: its fields are attributes, `_url _site _kind _key _seen_at` beside them."""
+    """An item as a crawl yields it: its fields are attributes, `_url _site _kind _key _seen_at _version` beside them."""
 
     def __repr__(self) -> str:
         return f"Found({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"

@@ -34,7 +34,7 @@ from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
-from gossamer.road.worker import Worker
+from gossamer.road.worker import Room, Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
@@ -89,6 +89,8 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     alone: bool = True
+    segment: str = ""
+    """On a fleet: the part of the outputs that this process alone writes."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
@@ -153,14 +155,16 @@ class Bench:
     """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
 
     def __init__(
-        self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = ()
-    ) -> None:
+        self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
+        room: Room | None = None,
+    ) -> None:  # fmt: skip
         self.setup, self.store, self.name = setup, store, name
         self.surprises = 0
         settings = setup.job.settings
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings))
         self.folder = Path(settings.data) / setup.crawl
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
@@ -180,14 +184,11 @@ class Bench:
         self.reader.keep = Failed(self.folder / "failed").keep
         files, own_tables = outputs(setup, self.sites)
         self.outputs = Outputs(
-            self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
-            log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
+            self.frontier, buckets=store.buckets, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
+            files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
-        self.committer = Committer(self.frontier, self.outputs)
-        self.worker = Worker(
-            self.frontier, self._visitor(settings), self.committer, buckets=store.buckets, concurrency=settings.concurrency,
-            state=self._state, stop=stop, surprise=self._surprise, deadline=setup.deadline,
-        )  # fmt: skip
+        self._visits = self._visitor(settings)
+        self._stop, self._room, self._opened = stop, room, False
         self._anchors: set[tuple[str, str]] = set()
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -251,10 +252,21 @@ class Bench:
             print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
 
     async def run(self) -> str:
-        """Work until the worker ends; its outcome. Outputs are left as they are: `Outputs.finish` ends them."""
-        await self.outputs.open()
+        """A slice: work until the crawl ends or the stop is set; the outcome. May be called again.
+
+        Outputs are left as they are: `Outputs.finish` ends them.
+        """
+        if not self._opened:
+            await self.outputs.open()
+            self._opened = True
         await self._state()
-        return await self.worker.run()
+        settings = self.setup.job.settings
+        worker = Worker(
+            self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
+            concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
+            deadline=self.setup.deadline, room=self._room,
+        )  # fmt: skip
+        return await worker.run()
 
     async def close(self) -> None:
         """Let connections and files go."""

@@ -61,6 +61,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cache: str | None = None
     http2: bool = True
     ca_file: str | None = None
+    broker: tuple[str, ...] = ()
+    sites: str = "."
+    slice: float = 60.0
+    recycle_slices: int = 200
+    recycle_time: float = 4 * 3600.0
+    recycle_memory: int = 600 << 20
 
     @property
     def agent(self) -> str:
@@ -127,6 +133,20 @@ ABOUT: dict[str, About] = {
     "cache": About(units.line, "string", "folder in which pages are kept: fetched once, then replayed"),
     "http2": About(units.flag, "boolean", "speak HTTP/2 where the server does"),
     "ca_file": About(units.file, "string", "file of trusted certificates (PEM) instead of the system's"),
+    "broker": About(
+        units.words,
+        _LIST,
+        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
+    ),
+    "sites": About(units.line, "string", "folder in which a worker of a fleet has its site files"),
+    "slice": About(
+        units.seconds, "number string", "how long a worker of a fleet crawls before it looks whether to go on"
+    ),
+    "recycle_slices": About(
+        partial(units.count, 1, 1_000_000), "integer", "slices after which a process of a worker is replaced"
+    ),
+    "recycle_time": About(units.seconds, "number string", "time after which a process of a worker is replaced"),
+    "recycle_memory": About(units.size, "integer string", "memory beyond which a process of a worker is replaced"),
 }
 
 
@@ -202,7 +222,7 @@ def _revealed(one: Given, env: Mapping[str, str]) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
     value = one.value
     bare = _REFERENCE.sub("", str(value))
-    if one.name == "store" and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
+    if one.name in ("store", "broker") and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
         raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
 
     def put(text: str, found: re.Match[str]) -> str:

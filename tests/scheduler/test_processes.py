@@ -44,7 +44,7 @@ class Desk:
         """One more scheduler, whose events go to a file."""
         env = {k: v for k, v in (faked(**more) if more else os.environ).items() if not k.startswith("GOSSAMER_")}
         with (self.folder / f"log{len(self.schedulers)}").open("w") as log:
-            words = [sys.executable, "-m", "gossamer", "scheduler", "--json", *self.where]
+            words = [sys.executable, "-m", "gossamer", "scheduler", "--json", "--here", *self.where]
             process = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log, text=True, env=with_path(env))
         self.schedulers.append(process)
         return process

@@ -107,8 +107,8 @@ def crawl(**words: Any) -> int:
     return finish(summary, stopped, test, words)
 
 
-def job_of(words: dict[str, Any]) -> Job:
-    """The job that the words ask for. Raises UsageError, ConfigError."""
+def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
+    """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError, ConfigError."""
     from gossamer.assemble import Job
 
     if not words["targets"]:
@@ -118,7 +118,7 @@ def job_of(words: dict[str, Any]) -> Job:
     if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
         raise UsageError("--priority lies between -1000000 and 1000000")
     return Job(
-        targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words), pages=words["pages"],
+        targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
         name=words["name"], fresh=words["fresh"], text=words["text"], links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
         priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
@@ -149,17 +149,21 @@ def folder_of(targets: list[str]) -> Path:
     return folder if (folder / "gossamer.toml").exists() else Path(".")
 
 
-def outputs_of(words: dict[str, Any]) -> list[Output]:
+def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
     """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
     from gossamer.assemble import Output
     from gossamer.sinks.formats import parse
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
-    for output in found:
-        parse(output.spec)
-    if words["pages"]:
-        parse(words["pages"])
+    specs = [*(output.spec for output in found), *([words["pages"]] if words["pages"] else [])]
+    if shared:
+        from gossamer.jobs import shareable
+
+        shareable(specs)
+        return found
+    for spec in specs:
+        parse(spec)
     if not found and not words["json"] and not sys.stdout.isatty():
         found = [Output("-")]
     return found

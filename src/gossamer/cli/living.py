@@ -20,6 +20,8 @@ def living(record: Record, settings: Settings) -> bool:
     if record.state in ENDED:
         return False
     pid, host = record.door.get("pid"), record.door.get("host")
+    if record.fleet:
+        return True  # whichever workers there are, or will be
     if host != platform.node():
         return host is not None
     if not isinstance(pid, int) or not _alive(pid):

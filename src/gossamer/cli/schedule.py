@@ -195,7 +195,7 @@ def task_of(words: dict[str, Any]) -> Task:
 
 def _path(spec: str) -> str:
     """An output as it is found from any folder."""
-    return spec if spec == "-" or "://" in spec else os.path.abspath(spec)
+    return spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
 
 
 def _own(words: dict[str, Any]) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import json
 import os
 import signal
@@ -32,6 +30,7 @@ MOMENTS = ("due", "next")
 
 
 def scheduler(
+    here: Annotated[bool, Option("--here", help="Crawls run in this process, also with a shared store.")] = False,
     at_once: AtOnce = 4, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:  # fmt: skip
@@ -39,10 +38,10 @@ def scheduler(
     settings = read_settings(data, store, setting)
     if not 1 <= at_once <= 100:
         raise UsageError("--at-once lies between 1 and 100")
-    return asyncio.run(_run(settings, at_once, teller(as_json, quiet)))
+    return asyncio.run(_run(settings, here, at_once, teller(as_json, quiet)))
 
 
-async def _run(settings: Settings, at_once: int, say: Callable[..., None]) -> int:
+async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
     from gossamer.assemble import open_store
     from gossamer.cleaning import Hourly
     from gossamer.scheduler.conducting import Crawler, Fleet, Here
@@ -51,7 +50,7 @@ async def _run(settings: Settings, at_once: int, say: Callable[..., None]) -> in
     stop = stopping(say)
     store, embedded = await open_store(settings)
     try:
-        launch = launcher(settings)
+        launch = launcher(settings, here)
         crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
         chore = Hourly(settings, store, say)
         await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
@@ -63,12 +62,13 @@ async def _run(settings: Settings, at_once: int, say: Callable[..., None]) -> in
     return 0
 
 
-def launcher(settings: Settings) -> Callable[[Job], Awaitable[str]] | None:
+def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
     """How crawls get onto the fleet; None where they run in this process."""
-    if settings.store is None or importlib.util.find_spec("gossamer.submit") is None:
+    if settings.store is None or here:
         return None
-    found: Callable[[Job], Awaitable[str]] = importlib.import_module("gossamer.submit").submit
-    return found
+    from gossamer.submit import submit
+
+    return submit
 
 
 def judge(expression: str, summary: Summary) -> bool:

@@ -89,12 +89,16 @@ async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
     from gossamer.cli.living import living
     from gossamer.cli.show import remark
     from gossamer.frontier.crawls import Crawls
+    from gossamer.frontier.crew import Crew
 
     async with opened(settings) as store:
         crawls = Crawls(store)
         record = await crawls.need(name)
         act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
-        said, code = await act(crawls, record, living(record, settings))
+        lives = living(record, settings)
+        if lives and record.fleet and verb in ("stop", "cancel"):
+            lives = bool(await Crew(store).living())  # else nobody would end it
+        said, code = await act(crawls, record, lives)
     remark(f"{name}: {said}", quiet)
     return code
 

@@ -20,12 +20,15 @@ from gossamer.units import nearest
 ABOUT = "A web crawler that is polite, fast and never loses a URL."
 TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "crawl": "crawl:crawl",
+    "submit": "fleet:submit",
     "status": "status:status",
+    "top": "top:top",
     "pause": "steer:pause",
     "resume": "steer:resume",
     "stop": "steer:stop",
     "cancel": "steer:cancel",
     "priority": "steer:priority",
+    "weight": "fleet:weight",
     "dead": (
         "URLs that were given up: list, show, requeue, drop.",
         {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
@@ -51,6 +54,11 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "shell": "look:shell",
     "new": "sites:new",
     "check": "sites:check",
+    "worker": "worker:worker",
+    "workers": (
+        "The fleet's workers: list, drain, stop.",
+        {"list": "fleet:listed", "drain": "fleet:drain", "stop": "fleet:stop"},
+    ),
     "clean": "clean:clean",
     "doctor": "doctor:doctor",
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),

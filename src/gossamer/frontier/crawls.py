@@ -16,6 +16,8 @@ from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
+UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
+"""States in which somebody works on a crawl, or will; `ending`: a fleet is closing its outputs."""
 REMOVING = "removing"
 """The state of a crawl that is being cleaned away; nobody may begin it."""
 
@@ -61,6 +63,10 @@ class Record(msgspec.Struct):
     """Names and versions (a hash of the file) of the sites that it runs with."""
     limits: dict[str, Any] = {}
     """The settings LIMITS of the last run."""
+    fleet: bool = False
+    """It was submitted: any worker of the fleet runs it."""
+    weight: int = 1
+    """Its share of a fleet's work, against those of the other crawls."""
 
 
 def check_name(name: str) -> None:
@@ -93,7 +99,7 @@ class Crawls:
             name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
             float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
             json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
-            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")),
+            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")), "job" in f, int(f.get("weight", 1)),
         )  # fmt: skip
 
     async def need(self, name: str) -> Record:

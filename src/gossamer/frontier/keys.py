@@ -8,7 +8,13 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded` | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`; of a fleet's crawl also `job` (`jobs`), `weight`, `ends_as` | crawls | until removed |
+| `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |
+| `gossamer:orders` | hash | worker's name -> `drain` or `stop` | crew | until it is gone |
+| `gossamer:refused` | hash | `WORKER TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |
+| `gossamer:name:WORKER` | string | who bears a worker's name | the worker | 15 s |
+| `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
+| `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
@@ -65,7 +71,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
-    rf"(?:gossamer|gossamer:crawls|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

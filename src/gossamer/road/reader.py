@@ -132,7 +132,14 @@ class Reader:
             key = str(fields[own])
         else:  # a hash of all it says
             key = xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
-        seen = {"_url": page.url, "_site": site.name, "_kind": name, "_key": key, "_seen_at": moment(page.fetched_at)}
+        seen = {
+            "_url": page.url,
+            "_site": site.name,
+            "_kind": name,
+            "_key": key,
+            "_seen_at": moment(page.fetched_at),
+            "_version": site.version,
+        }
         return Row(name, key, {**fields, **seen})
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:

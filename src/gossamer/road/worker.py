@@ -22,7 +22,11 @@ GRACE = 8.0
 """Seconds that a graceful stop waits for requests under way."""
 ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
-ENDS = {"stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled"}
+ENDS = {
+    "stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled", "failed": "stopped",
+    "ending": "stopped", "finished": "stopped", "limited": "stopped",
+}  # fmt: skip
+"""States in which nothing is claimed any more, and what that makes of a worker's run."""
 
 
 class Visitor(Protocol):
@@ -31,16 +35,42 @@ class Visitor(Protocol):
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
+class Room(Protocol):
+    """How much one crawl may take on: its share of a process that works on several."""
+
+    def ask(self, busy: int) -> int:
+        """How many more claims it may make beside those that it has; 0 where so few are not worth a call."""
+
+    def took(self, claims: int) -> None:
+        """So many were made."""
+
+
+class Alone:
+    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that none idles."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._most, self._least = concurrency + concurrency // 4, max(1, concurrency // 8)
+
+    def ask(self, busy: int) -> int:
+        """See `Room`."""
+        free = self._most - busy
+        return free if free >= self._least else 0
+
+    def took(self, claims: int) -> None:
+        """See `Room`."""
+
+
 class Worker:
     """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are left to expire."""
 
     def __init__(
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None,
+        deadline: float | None = None, room: Room | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.buckets, self.concurrency, self.deadline = buckets, concurrency, deadline
+        self.room = room or Alone(concurrency)
         self.held: dict[int, Claim] = {}
         """Claims that are ours: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -101,13 +131,14 @@ class Worker:
         """Ask the buckets whose time has come; returns the limit that is reached, or ''."""
         limit = ""
         for bucket in range(self.buckets):
-            want = self.concurrency + self.concurrency // 4 - self.busy - len(self._ready)
+            want = self.room.ask(self.busy + len(self._ready))
             now = time.monotonic()
-            if self._paused or self.committer.full or want < max(1, self.concurrency // 8) or self._stop.is_set():
+            if self._paused or self.committer.full or not want or self._stop.is_set():
                 return ""
             if now < self._ask_at[bucket]:
                 continue
             got = await self.frontier.claim(bucket, want)
+            self.room.took(len(got.claims))
             limit = got.limit or limit
             wait = (got.next_at - got.now) / 1000 if got.next_at >= 0 else TICK
             self._ask_at[bucket] = time.monotonic() + (min(max(wait, 0.0), TICK) if len(got.claims) < want else 0.0)

@@ -37,7 +37,14 @@ class Column(NamedTuple):
 Columns = Mapping[str, Sequence[Column]]
 """Columns by kind. A kind that is not in it holds untyped dicts: their columns are found as they come (`loose_names`)."""
 
-OURS = (Column("_url"), Column("_site"), Column("_kind"), Column("_key"), Column("_seen_at", "time"))
+OURS = (
+    Column("_url"),
+    Column("_site"),
+    Column("_kind"),
+    Column("_key"),
+    Column("_seen_at", "time"),
+    Column("_version"),
+)
 """What each item row has besides its own fields."""
 
 _PAGE: tuple[Column, ...] = (

@@ -69,6 +69,14 @@ def load(path: Path | str) -> list[LoadedSite]:
     return sites
 
 
+def version(path: Path) -> str:
+    """The version of a site file: a hash of it, 12 hex digits; empty where it cannot be read."""
+    try:
+        return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()
+    except OSError:
+        return ""
+
+
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
     """The site of a URL: by host (the closest, where several match) and path, else the one called `default`, else None."""
     host = urls.host(url)

@@ -1,0 +1,132 @@
+"""`gossamer top`: crawls, workers and the busiest hosts, live; on a pipe one JSON line a look."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Data, MaybeCrawl, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Option
+
+if TYPE_CHECKING:
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+    from gossamer.summary import Summary
+
+LOOK = 1.0
+HOSTS = 8
+RATE = 10
+
+
+def top(
+    crawl: MaybeCrawl = None,
+    once: Annotated[bool, Option("--once", help="One look, then end.")] = False,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None,
+) -> int:  # fmt: skip
+    """Watch crawls, workers and hosts; Ctrl-C ends the watching, not the crawls."""
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_top(read_settings(data, store, setting), crawl, once))
+    return 0
+
+
+async def _top(settings: Settings, name: str | None, once: bool) -> None:
+    from gossamer.cli.show import console, dumb, put_json
+
+    async with opened(settings) as store:
+        looks = Looks(store, name)
+        if dumb() or once:
+            while True:
+                put_json(await looks.plain())
+                if once:
+                    return
+                await asyncio.sleep(LOOK * 10)
+        from rich.live import Live
+
+        with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
+            while True:
+                live.update(await looks.drawn(), refresh=True)
+                await asyncio.sleep(LOOK)
+
+
+class Looks:
+    """What a store's crawls and workers do, look by look."""
+
+    def __init__(self, store: Store, name: str | None) -> None:
+        self._store, self._name = store, name
+        self._pages: dict[str, deque[tuple[float, int]]] = {}
+
+    async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
+        from gossamer.frontier.census import Census
+        from gossamer.frontier.crawls import UNDER_WAY
+        from gossamer.frontier.crew import Crew
+
+        census, now = Census(self._store), asyncio.get_running_loop().time()
+        names = [self._name] if self._name is not None else await census.crawls.names()
+        found = []
+        for name in names:
+            await census.crawls.need(name)
+            summary = await census.summary(name)
+            seen = self._pages.setdefault(name, deque(maxlen=RATE))
+            seen.append((now, summary.pages))
+            (then, pages), gone = seen[0], now - seen[0][0]
+            found.append((summary, (summary.pages - pages) / gone if gone > 0 else 0.0))
+            del then
+        hosts = []
+        for summary, _ in found:
+            if summary.state in UNDER_WAY:
+                hosts += await census.hosts(summary.crawl, HOSTS)
+        return found, await Crew(self._store).all(), hosts
+
+    async def plain(self) -> dict[str, Any]:
+        """One look as plain values."""
+        import msgspec
+
+        crawls, workers, hosts = await self._see()
+        return {
+            "crawls": [{**msgspec.to_builtins(summary), "rate": round(rate, 2)} for summary, rate in crawls],
+            "workers": [msgspec.to_builtins(worker) for worker in workers],
+            "hosts": [host._asdict() for host in hosts],
+        }
+
+    async def drawn(self) -> Any:
+        """One look as tables."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from gossamer.cli.show import amount, clean, duration, named
+
+        crawls, workers, hosts = await self._see()
+        lines = [
+            _table(
+                ("crawl", "state", "pages/s", "pages", "pending", "failed", "dead", "time", "errors"),
+                [(s.crawl, s.state, f"{rate:.1f}", s.pages, s.pending, s.failed, s.dead, duration(s.elapsed), named(s.errors))
+                 for s, rate in crawls],
+            ),
+            Text(),
+            _table(
+                ("worker", "state", "lanes", "processes", "memory", "version"),
+                [(w.name, w.state, ",".join(w.lanes), w.processes, amount(w.memory), w.version) for w in workers],
+            ),
+            Text(),
+            _table(
+                ("host", "state", "waiting", "in flight", "delay"),
+                [(clean(h.host), h.state, h.waiting, h.in_flight, h.delay) for h in hosts],
+            ),
+        ]  # fmt: skip
+        return Group(*lines)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from gossamer.cli.show import clean
+
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for head in heads:
+        grid.add_column(head, no_wrap=True)
+    for row in rows:
+        grid.add_row(*(Text(clean(cell)) for cell in row))
+    return grid

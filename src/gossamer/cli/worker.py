@@ -1,0 +1,79 @@
+"""`gossamer worker`: a worker of the fleet, which is Celery's with our settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
+from gossamer.cli.words import Option
+from gossamer.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
+
+
+def worker(
+    lane: Annotated[list[str] | None, Option("--lane", metavar="LANE", help="What it serves (default http); repeatable.")] = None,
+    processes: Annotated[str, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")] = "auto",
+    name: Annotated[str | None, Option("-n", "--name", metavar="NAME", help="Its name, as w1 or w1@%h (default: made).")] = None,
+    sites: Annotated[str | None, Option("--sites", metavar="DIR", help="Where its site files lie (default: here).")] = None,
+    broker: Annotated[list[str] | None, Option("--broker", metavar="URL", help="Celery's broker (default: the store); repeatable.")] = None,
+    store: StoreUrl = None, data: Data = None, setting: Setting = None,
+) -> int:  # fmt: skip
+    """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
+    from gossamer.settings import Given, load
+
+    try:
+        import celery  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise ConfigError("a worker needs Celery: pip install 'gossamer[fleet]'") from None
+    given = [("sites", sites), ("broker", broker)]
+    more = [Given(f"--{what}", what, value) for what, value in given if value]
+    settings = read_settings(data, store, setting, more)
+    if settings.store is None:
+        raise ConfigError("a worker needs the fleet's store: --store valkey://HOST, or GOSSAMER_STORE")
+    if processes != "auto" and not (processes.isdigit() and 1 <= int(processes) <= 256):
+        raise UsageError(f"--processes {processes}: a number from 1 to 256, or auto")
+    lanes = lane or ["http"]
+    for one in lanes:
+        if not one.replace("-", "").replace("_", "").isalnum():
+            raise UsageError(f"--lane {one}: letters, digits, - and _")
+    for pair in (
+        *(setting or ()),
+        *(f"{what}={_text(value)}" for what, value in (*given, ("store", store), ("data", data)) if value),
+    ):
+        what, _, text = pair.partition("=")
+        os.environ[f"GOSSAMER_{what.strip().upper().replace('-', '_')}"] = text
+    load()  # what is in the environment now says the same
+    return _run(settings, lanes, os.cpu_count() or 1 if processes == "auto" else int(processes), name)
+
+
+def _text(value: object) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _run(settings: Settings, lanes: list[str], processes: int, name: str | None) -> int:
+    from gossamer.cli.show import remark
+    from gossamer.fleet import brokers
+    from gossamer.fleet.app import app, bearing
+
+    host = platform.node()
+    wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
+    wanted = wanted if "@" in wanted else f"{wanted}@{host}"
+    brokers.check(app, settings.broker or (settings.store or "",))
+    free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
+    if free != wanted:
+        remark(f"the name {wanted} is taken: this worker is called {free}")
+    pool = ["-P", "prefork", "-c", str(processes)]
+    quiet = ["--without-gossip", "--without-mingle", "-l", os.environ.get("GOSSAMER_LOG", "INFO")]
+    try:
+        app.worker_main(["worker", "-Q", ",".join(lanes), "-n", free, *pool, *quiet])
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    finally:
+        sys.stdout.flush()
+    return 0

@@ -1,0 +1,220 @@
+"""The Celery application: `gossamer worker`, or `celery -A gossamer.fleet worker -Q http -n w1@%h`.
+
+A message names a slot; who takes it crawls for a slice (60 s). Messages are acknowledged early, results are not kept, nothing has
+a soft time limit: leases and the keeper bring back whatever dies. A hard limit ends a slice that hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import mmap
+import os
+import platform
+import signal
+import sys
+from typing import Any
+
+from celery import Celery, signals
+
+from gossamer import __version__
+from gossamer.assemble import open_url
+from gossamer.errors import ConfigError, GossamerError
+from gossamer.fleet import brokers
+from gossamer.fleet.child import Child
+from gossamer.fleet.keeper import Keeper
+from gossamer.fleet.load import memory
+from gossamer.fleet.works import Me
+from gossamer.frontier.crew import Crew, Worker, bear
+from gossamer.settings import Settings, load
+
+log = logging.getLogger("gossamer.worker")
+
+VERSION = 1
+"""Of the messages."""
+HANG = 60.0
+"""Seconds beyond a slice after which its process is killed."""
+TASK = "gossamer.slice"
+
+_stopping = mmap.mmap(-1, 1)
+"""One byte that the main process and its children share: 1 when the worker was told to stop or drain."""
+
+
+def settings() -> Settings:
+    """The settings of this process, read once; ConfigError when a fleet cannot run by them."""
+    if _Now.settings is None:
+        found = load()
+        if found.store is None:
+            raise ConfigError("a worker needs a shared store: set GOSSAMER_STORE, or give --store valkey://HOST")
+        _Now.settings = found
+    return _Now.settings
+
+
+class bearing:  # noqa: N801 - reads as a word
+    """The name of this worker, which no other bears."""
+
+    token: str | None = None
+    """What keeps it, where it was chosen before Celery began."""
+
+    @staticmethod
+    async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
+        """See `crew.bear`."""
+        store = await open_url(own.store or "", embedded=False)
+        try:
+            return await bear(Crew(store), name, fixed=fixed)
+        finally:
+            await store.close()
+
+
+class _Now:
+    """What this process is: filled as Celery starts it."""
+
+    settings: Settings | None = None
+    keeper: Keeper | None = None
+    child: Child | None = None
+    runner: asyncio.Runner | None = None
+    name = ""
+
+
+def configuration() -> dict[str, Any]:
+    """Celery's settings, from ours."""
+    own = settings()
+    urls, options = brokers.urls(own.broker or (own.store or "",))
+    slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
+    return {
+        "broker_url": urls, "broker_connection_retry_on_startup": True, "broker_connection_max_retries": None,
+        "broker_channel_error_retry": True, "broker_connection_timeout": 5, "broker_heartbeat": 10,
+        "broker_transport_options": {
+            "visibility_timeout": 3600, "unacked_restore_interval": 5, "unacked_restore_throttle": 1, "socket_timeout": 10,
+            "socket_connect_timeout": 5, "socket_keepalive": True, "health_check_interval": 10, **options,
+        },
+        "accept_content": ["json"], "task_serializer": "json", "result_serializer": "json", "event_serializer": "json",
+        "task_ignore_result": True, "task_store_errors_even_if_ignored": False, "task_acks_late": False,
+        "task_reject_on_worker_lost": False, "task_default_queue": "http", "task_time_limit": own.slice + HANG,
+        "task_soft_time_limit": None, "worker_prefetch_multiplier": 1, "worker_disable_prefetch": True,
+        "worker_max_tasks_per_child": slices, "worker_max_memory_per_child": own.recycle_memory // 1024,
+        "worker_cancel_long_running_tasks_on_connection_loss": False, "worker_hijack_root_logger": False,
+        "worker_proc_alive_timeout": 30.0,
+    }  # fmt: skip
+
+
+def _made() -> Any:
+    made = Celery("gossamer", set_as_current=False)
+    made.add_defaults(configuration)
+    return made
+
+
+app = _made()
+
+
+@app.task(name=TASK, ignore_result=True)
+def slice_(version: int, lane: str, slot: int, ticket: str) -> None:
+    """A slice in this process."""
+    if version != VERSION:
+        log.error(
+            "a message of format %r was left alone; this worker knows %d: run the same gossamer everywhere",
+            version,
+            VERSION,
+        )
+        return
+    assert _Now.child is not None
+    assert _Now.runner is not None
+    try:
+        after = _Now.runner.run(_Now.child.slice(lane, slot, ticket))
+    except GossamerError as error:
+        log.warning("slice of slot %s:%d: %s", lane, slot, error)
+        return
+    if after is not None:
+        try:
+            send(lane, slot, after)
+        except Exception as error:  # noqa: BLE001 - each transport has errors of its own; a keeper sends it soon
+            log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
+
+
+def send(lane: str, slot: int, ticket: str) -> None:
+    """Send the message for a slot."""
+    app.send_task(TASK, (VERSION, lane, slot, ticket), queue=lane, retry=False)
+
+
+@signals.celeryd_after_setup.connect
+def _set_up(sender: str, instance: Any, **_: Any) -> None:
+    """The main process, before it forks: the worker's name is its own, or it ends here."""
+    if instance.app is not app:
+        return
+    try:
+        own = settings()
+        lanes = sorted(str(queue) for queue in instance.app.amqp.queues.consume_from)
+        token = bearing.token or asyncio.run(bearing.bear(own, sender, fixed=True))[1]
+        me = Worker(
+            name=sender, host=platform.node(), pid=os.getpid(), lanes=lanes, processes=int(instance.concurrency),
+            version=__version__,
+        )  # fmt: skip
+        _Now.name = sender
+        _Now.keeper = Keeper(own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop)
+    except GossamerError as error:
+        print(f"gossamer: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+
+
+@signals.worker_ready.connect
+def _ready(**_: Any) -> None:
+    if _Now.keeper is not None:
+        _Now.keeper.start()
+
+
+@signals.worker_shutting_down.connect
+def _shutting_down(**_: Any) -> None:
+    _stopping[0] = 1
+    if _Now.keeper is not None:
+        _Now.keeper.me.state = "stopping"
+
+
+@signals.worker_shutdown.connect
+def _shut_down(**_: Any) -> None:
+    if _Now.keeper is not None:
+        _Now.keeper.end()
+
+
+@signals.worker_process_init.connect
+def _child(**_: Any) -> None:
+    """A child, after the fork: its own loop, its own connections."""
+    import uvloop
+
+    from gossamer.process import settle_in
+
+    settle_in()
+    _Now.keeper = None
+    _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    _Now.child = Child(Me(_Now.name, settings(), lambda: _stopping[0] == 1))
+
+
+@signals.worker_process_shutdown.connect
+def _child_ends(**_: Any) -> None:
+    if _Now.child is not None and _Now.runner is not None:
+        with contextlib.suppress(GossamerError):
+            _Now.runner.run(_Now.child.close())
+        _Now.runner.close()
+        _Now.child = None
+
+
+def _drain() -> None:
+    """No more slices here; those under way end."""
+    _stopping[0] = 1
+    for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
+        app.control.cancel_consumer(lane, destination=[_Now.name])
+
+
+def _stop() -> None:
+    _stopping[0] = 1
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _weigh() -> int:
+    """Memory of this process and its children, in bytes."""
+    total = memory()
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{os.getpid()}/task"):
+            with open(f"/proc/{os.getpid()}/task/{task}/children") as file:
+                total += sum(memory(int(pid)) for pid in file.read().split())
+    return total

@@ -1,0 +1,82 @@
+"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs, then the state is set."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from gossamer import jobs
+from gossamer import sites as site_files
+from gossamer.assemble import Setup, outputs, policy
+from gossamer.errors import GossamerError
+from gossamer.frontier.census import Census
+from gossamer.frontier.clearing import drop_queue
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crew import Crew
+from gossamer.frontier.keys import tag
+from gossamer.frontier.slots import Slots
+from gossamer.frontier.store import Store
+from gossamer.frontier.tasks import Task, Tasks
+from gossamer.frontier.verbs import Frontier
+from gossamer.road.outputs import Outputs
+
+log = logging.getLogger("gossamer.worker")
+
+ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
+SetupOf = Callable[[Task, str], Awaitable[Setup]]
+"""The setup of a crawl for the process with this segment."""
+
+
+class Ending:
+    """Ends crawls of the fleet; any process may, one at a time does."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._tasks, self._census = store, Tasks(store), Census(store)
+
+    async def look(self, task: Task, setup_of: SetupOf) -> None:
+        """Take a crawl that is to end one step further, if its time has come."""
+        if task.state in ENDS:
+            if await self._census.in_flight(task.name):
+                return
+            if task.state == "cancelling":
+                await drop_queue(self._store, task.name)
+            await self._tasks.turn(task.name, task.state, "ending", ends_as=ENDS[task.state])
+        elif task.state == "ending":
+            async with Slots(self._store).lead(f"end {task.name}") as mine:
+                if mine and await self._sealed(task, setup_of):
+                    _, reason = await Crawls(self._store).state(task.name)
+                    await self._tasks.turn(task.name, "ending", task.ends_as or "finished", reason)
+
+    async def _sealed(self, task: Task, setup_of: SetupOf) -> bool:
+        """Whether all parts are closed: each process closes its own, and here those of dead processes are."""
+        left = await self._segments(task.name)
+        crew = Crew(self._store)
+        for segment in left:
+            if not await crew.name(f"{task.name}/{segment}", "seal"):
+                return False  # its process lives, and will close it
+        for segment in left:
+            try:
+                await self._seal(await setup_of(task, segment))
+            except GossamerError as error:
+                log.warning("crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error)
+            await crew.unname(f"{task.name}/{segment}", "seal")
+        return True
+
+    async def _seal(self, setup: Setup) -> None:
+        files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args))
+        frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
+        lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
+        parts: Any = Outputs(frontier, buckets=self._store.buckets, lock=lock, files=files, tables=tables)
+        try:
+            await parts.finish()
+        finally:
+            parts.release()
+
+    async def _segments(self, name: str) -> set[str]:
+        """The processes that wrote parts of a crawl's outputs."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket in range(self._store.buckets):
+            pipe.hkeys(f"{tag(bucket)}{name}:f")
+        found = await self._store.guard(pipe.execute())
+        return jobs.segments([path.decode() for paths in found for path in paths])

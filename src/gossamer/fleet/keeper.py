@@ -1,0 +1,138 @@
+"""The keeper: beside Celery in each worker's main process. It gives signs of life, hears orders, and keeps the fleet's slots filled.
+
+Liveness comes from here, not from redelivered messages: whichever keeper has the lead looks every two seconds which slots nobody
+has, and sends a message for each. All clocks are the store's; no message carries a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from gossamer.assemble import open_url
+from gossamer.errors import GossamerError
+from gossamer.frontier.crew import Crew, Worker
+from gossamer.frontier.slots import Slots
+from gossamer.frontier.store import Store
+from gossamer.frontier.tasks import Tasks
+
+log = logging.getLogger("gossamer.worker")
+
+BEAT, RECONCILE = 2.0, 2.0
+"""Seconds between signs of life, and between looks at the slots."""
+ORDER = 0.5
+
+Send = Callable[[str, int, str], None]
+"""Sends the message for a slot: lane, slot, ticket. Raises when the broker does not take it."""
+
+
+class Keeper:
+    """One worker's keeper, in a thread of its own."""
+
+    def __init__(
+        self, store: str, me: Worker, token: str, *, send: Send, weigh: Callable[[], int], drain: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """`me`: this worker, `token`: what keeps its name; `weigh` its memory in bytes; `drain` and `stop` do as they say."""
+        self.me = me
+        self._url, self._token, self._send = store, token, send
+        self._weigh, self._drain, self._stop = weigh, drain, stop
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take the worker off the list."""
+        self._over.set()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        asyncio.run(self._keep())
+
+    async def _keep(self) -> None:
+        while not self._over.is_set():
+            try:
+                store = await open_url(self._url, embedded=False)
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        group.create_task(self._beat(store))
+                        group.create_task(self._lead(store))
+                finally:
+                    await store.close()
+            except* GossamerError as errors:
+                log.warning("%s; trying again", errors.exceptions[0])
+                await asyncio.sleep(1)
+
+    async def _beat(self, store: Store) -> None:
+        crew = Crew(store)
+        self.me.started = self.me.started or await crew.now()
+        while not self._over.is_set():
+            if not await crew.name(self.me.name, self._token):
+                log.error("another worker took the name %s: this one stops", self.me.name)
+                self._stop()
+            self.me.memory = self._weigh()
+            self._obey(await crew.beat(self.me))
+            for _ in range(round(BEAT / ORDER)):
+                if self._over.is_set():
+                    break
+                await asyncio.sleep(ORDER)
+                self._obey(await crew.ordered(self.me.name))
+        await crew.leave(self.me.name)
+        await crew.unname(self.me.name, self._token)
+
+    def _obey(self, order: str) -> None:
+        if order == "stop" and self.me.state != "stopping":
+            self.me.state = "stopping"
+            log.info("told to stop")
+            self._stop()
+        elif order == "drain" and self.me.state == "running":
+            self.me.state = "draining"
+            log.info("told to drain: no more slices begin here")
+            self._drain()
+
+    async def _lead(self, store: Store) -> None:
+        slots = Slots(store)
+        while not self._over.is_set():
+            async with slots.lead("slots") as mine:
+                began = time.monotonic()
+                while mine and not self._over.is_set():
+                    await self._reconcile(store, slots)
+                    await asyncio.sleep(RECONCILE)
+                    now = time.monotonic()
+                    await self._lasted(store, now - began)
+                    began = now
+            await asyncio.sleep(RECONCILE)
+
+    async def _reconcile(self, store: Store, slots: Slots) -> None:
+        for lane, wanted in (await self._wanted(store)).items():
+            for slot in range(wanted):
+                ticket = await slots.queue(lane, slot)
+                if ticket is None:
+                    continue
+                try:
+                    await asyncio.to_thread(self._send, lane, slot, ticket)
+                except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+                    log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
+                    with contextlib.suppress(GossamerError):
+                        await slots.unqueue(lane, slot, ticket)
+                    return
+
+    async def _wanted(self, store: Store) -> dict[str, int]:
+        wanted: dict[str, int] = {}
+        for worker in await Crew(store).living():
+            for lane in worker.lanes if worker.state == "running" else ():
+                wanted[lane] = wanted.get(lane, 0) + worker.processes
+        return wanted
+
+    async def _lasted(self, store: Store, seconds: float) -> None:
+        tasks = Tasks(store)
+        for task in await tasks.tasks():
+            if task.state == "running":
+                await tasks.lasted(task.name, seconds)

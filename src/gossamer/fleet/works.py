@@ -1,0 +1,204 @@
+"""The crawls that one process of a worker works on, all on one loop, each by its weight."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gossamer import jobs
+from gossamer.assemble import Bench, Setup
+from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.fleet.ending import Ending
+from gossamer.fleet.fair import Fair
+from gossamer.fleet.load import Load
+from gossamer.fleet.versions import Versions
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crew import Crew, Refusals
+from gossamer.frontier.store import Store
+from gossamer.frontier.tasks import Task, Tasks
+from gossamer.settings import Settings
+
+log = logging.getLogger("gossamer.worker")
+
+TICK = 0.5
+"""Seconds between looks at the crawls that there are."""
+DRAIN = 12.0
+"""Seconds that a crawl which ended has to settle what is under way here."""
+AGAIN = 10.0
+"""Seconds that a crawl which could not be worked on is left alone by this process."""
+LIMITS = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
+
+
+class Me(NamedTuple):
+    """Whose process this is."""
+
+    name: str
+    settings: Settings
+    stopping: Callable[[], bool]
+    """Whether the worker was told to stop or drain; cheap."""
+
+
+class At:
+    """A crawl that this process works on."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.work: asyncio.Task[str] | None = None
+
+
+class Works:
+    """The crawls that this process works on; what stays of them between slices are caches and connections."""
+
+    def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
+        self.me, self.segment = me, secrets.token_hex(6)
+        self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
+        self._store, self._halt = store, halt
+        self._fair = Fair(self.load.claims)
+        self._crew, self._tasks, self._refusals = Crew(store), Tasks(store), Refusals(store)
+        self._ending, self._versions = Ending(store), Versions(store, me.settings)
+        self._at: dict[str, At] = {}
+        self._lacks: dict[str, str] = {}
+        self._shy: dict[str, float] = {}
+
+    async def look(self) -> None:
+        """Join the crawls that run, leave those that ended, help to end those that shall."""
+        tasks = {task.name: task for task in await self._tasks.tasks()}
+        for name in self._at.keys() - tasks.keys():
+            await self._leave(name)
+        for name in self._lacks.keys() - tasks.keys():
+            await self._refuse(name, None)
+        for task in tasks.values():
+            if task.state == "running":
+                await self._join(task)
+            elif task.name in self._at and task.state == "ending":
+                await self._leave(task.name)
+            else:
+                await self._ending.look(task, self._setup)
+
+    async def _join(self, task: Task) -> None:
+        """Work on a crawl, unless this process does so already or cannot."""
+        at, now = self._at.get(task.name), time.monotonic()
+        if self._shy.get(task.name, 0) > now or (at is not None and at.work is not None and not at.work.done()):
+            return
+        if at is not None and at.work is not None:
+            await self._ended(task, at)
+            return
+        try:
+            if at is None or not self._versions.same(task, at.bench):
+                if at is not None:
+                    await self._leave(task.name)
+                at = await self._begin(task)
+        except GossamerError as error:
+            if isinstance(error, StoreError):
+                raise
+            await self._refuse(task.name, str(error))
+            return
+        await self._refuse(task.name, None)
+        limit = at.bench.setup.job.settings.time_limit
+        at.bench.setup.deadline = None if limit is None else now + limit - task.spent
+        self._fair.share(task.name, task.weight)
+        at.work = asyncio.create_task(at.bench.run())
+
+    async def _begin(self, task: Task) -> At:
+        setup = await self._setup(task, self.segment)
+        await self._versions.check(task, setup)
+        for folder in jobs.folders(setup):
+            await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+        await self._crew.name(f"{task.name}/{self.segment}", self.segment)
+        bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight))
+        self._at[task.name] = At(bench)
+        return self._at[task.name]
+
+    async def _setup(self, task: Task, segment: str) -> Setup:
+        raw = await self._tasks.job(task.name)
+        if raw is None:
+            raise ConfigError(f"crawl {task.name} was removed")
+        return jobs.unpack(raw, self.me.settings, self._store.url, segment)
+
+    async def _ended(self, task: Task, at: At) -> None:
+        """A crawl's work ended by itself within a slice."""
+        assert at.work is not None
+        work, at.work = at.work, None
+        try:
+            outcome = work.result()
+        except StoreError:
+            raise
+        except GossamerError as error:
+            await self._leave(task.name)
+            await self._refuse(task.name, str(error))
+            return
+        except Exception:
+            log.exception("crawl %s: a bug was met; it is tried again in %d s", task.name, AGAIN)
+            await self._leave(task.name)
+            self._shy[task.name] = time.monotonic() + AGAIN
+            return
+        if outcome in LIMITS:
+            await self._tasks.turn(task.name, "running", "ending", LIMITS[outcome], ends_as="limited")
+        elif outcome == "finished" and (await Crawls(self._store).need(task.name)).seeded:
+            await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
+        elif outcome == "finished":
+            self._shy[task.name] = time.monotonic() + TICK  # its seeds are still being added
+
+    async def _refuse(self, name: str, why: str | None) -> None:
+        """Do no work for a crawl for a while, and say why; None: the work is done again."""
+        if why != self._lacks.get(name):
+            await self._refusals.refuse(self.me.name, name, why)
+        if why is None:
+            self._lacks.pop(name, None)
+            return
+        if why != self._lacks.get(name):
+            log.warning("crawl %s: this worker does no work for it: %s", name, why)
+        self._lacks[name] = why
+        self._shy[name] = time.monotonic() + AGAIN
+
+    async def _leave(self, name: str) -> None:
+        """Let go of a crawl: its part of the outputs is closed."""
+        at = self._at.pop(name)
+        self._fair.drop(name)
+        if at.work is not None:
+            await asyncio.wait([at.work], timeout=DRAIN)
+            at.work.cancel()
+            await asyncio.gather(at.work, return_exceptions=True)
+        try:
+            await at.bench.outputs.finish()
+        except GossamerError as error:
+            log.warning("crawl %s: its outputs could not be closed: %s", name, error)
+        finally:
+            await at.bench.close()
+        await self._crew.unname(f"{name}/{self.segment}", self.segment)
+
+    async def rest(self) -> None:
+        """The end of a slice: what is under way ends, what was not begun goes back."""
+        works = [at.work for at in self._at.values() if at.work is not None]
+        if works:
+            await asyncio.gather(*works, return_exceptions=True)
+        for name, at in list(self._at.items()):
+            if at.work is not None and at.work.exception() is not None:
+                error = at.work.exception()
+                log.warning("crawl %s: %s", name, error)
+                at.work = None
+                await self._forget(name)
+            else:
+                at.work = None
+
+    async def _forget(self, name: str) -> None:
+        """Drop a crawl's parts after a surprise: what they hold is not to be trusted. Nothing is committed by that."""
+        at = self._at.pop(name)
+        self._fair.drop(name)
+        await at.bench.close()
+
+    async def beat(self) -> None:
+        """Say that this process still writes its parts of the outputs."""
+        for name in self._at:
+            await self._crew.name(f"{name}/{self.segment}", self.segment)
+
+    async def close(self) -> None:
+        """Leave all crawls."""
+        for name in list(self._at):
+            with contextlib.suppress(GossamerError):
+                await self._leave(name)

@@ -1,0 +1,83 @@
+"""Crawls as a fleet sees them: what was submitted, what is under way, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, NamedTuple, cast
+
+from gossamer.frontier import keys
+from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls
+from gossamer.frontier.store import Store
+
+_TURN = """
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
+for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+return 1
+"""
+
+
+class Task(NamedTuple):
+    """A crawl of the fleet, as a worker looks at it twice a second."""
+
+    name: str
+    state: str
+    weight: int
+    spent: float
+    sites: dict[str, str]
+    ends_as: str
+
+
+class Tasks:
+    """The submitted crawls of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def submit(self, name: str, job: bytes) -> None:
+        """Give a crawl to the fleet: `job` is all that a worker needs (`jobs`)."""
+        await self._do(self._store.client.hset(keys.record(name), "job", job))
+
+    async def job(self, name: str) -> bytes | None:
+        """What was submitted."""
+        found: bytes | None = await self._do(self._store.client.hget(keys.record(name), "job"))
+        return found
+
+    async def tasks(self) -> list[Task]:
+        """The crawls of the fleet that are under way."""
+        names = await Crawls(self._store).names()
+        pipe = self._store.client.pipeline(transaction=False)
+        for name in names:
+            pipe.hmget(keys.record(name), ["state", "weight", "spent", "sites", "ends_as"])
+            pipe.hexists(keys.record(name), "job")
+        found = await self._store.guard(pipe.execute())
+        tasks = []
+        for at, name in enumerate(names):
+            (state, weight, spent, sites, ends_as), fleet = found[2 * at], found[2 * at + 1]
+            if fleet and state and state.decode() in UNDER_WAY:
+                tasks.append(Task(name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"),
+                                  (ends_as or b"").decode()))  # fmt: skip
+        return tasks
+
+    async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
+        """Change the state if it is still `was`; whether it was."""
+        pairs = {"state": state, "reason": reason, **fields}
+        if state in ENDED:
+            pairs["ended_at"] = repr(time.time())
+        flat = [x for pair in pairs.items() for x in pair]
+        return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
+
+    async def versions(self, name: str, sites: dict[str, str]) -> None:
+        """The fleet runs these versions of the crawl's sites from now on."""
+        await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
+
+    async def weigh(self, name: str, weight: int) -> None:
+        """Change a crawl's share."""
+        await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
+
+    async def lasted(self, name: str, seconds: float) -> None:
+        """So much more time was spent on a crawl."""
+        await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Any, call))

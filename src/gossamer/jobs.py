@@ -1,0 +1,117 @@
+"""What travels with a submitted crawl, through the store, to the workers; and the outputs that many of them write."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assemble import Output, Setup
+from gossamer.errors import ConfigError, UsageError
+from gossamer.settings import Settings
+from gossamer.sinks.formats import FORMATS, parse
+from gossamer.targets import read
+
+VERSION = 1
+SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
+
+
+class Stored(msgspec.Struct):
+    """A crawl's job as it lies in the store."""
+
+    version: int
+    setup: Setup
+
+
+def pack(setup: Setup) -> bytes:
+    """A setup for the store. The address and passwords of the store do not lie in it; what the crawl itself needs does."""
+    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=())
+    targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
+    job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
+    return msgspec.json.encode(Stored(VERSION, msgspec.structs.replace(setup, job=job, store="", alone=True)))
+
+
+def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
+    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it."""
+    version = json.loads(raw).get("version")
+    if version != VERSION:
+        raise ConfigError(
+            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
+        )
+    setup = msgspec.json.decode(raw, type=Stored).setup
+    given = setup.job.settings
+    settings = msgspec.structs.replace(
+        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=()
+    )
+    outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
+    pages = part(setup.job.pages, segment) if setup.job.pages else None
+    targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
+    job = msgspec.structs.replace(setup.job, settings=settings, outputs=outputs, pages=pages, targets=targets)
+    return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
+
+
+def local(target: str, folder: str) -> Path | None:
+    """A site file or folder on this machine: as it was called, in the worker's folder of sites."""
+    path = Path(target)
+    for found in (Path(folder) / path, Path(folder) / path.name, path):
+        if found.exists():
+            return found
+    here = Path(folder)
+    return here if not path.suffix and here.is_dir() and here.name == path.name else None
+
+
+def shareable(specs: list[str]) -> None:
+    """Raise UsageError for outputs that the workers of a fleet cannot write together."""
+    for spec in specs:
+        if spec == "-" or spec.startswith("-:"):
+            raise UsageError(
+                f"-o {spec}: the workers of a fleet have no common standard output: give a folder, as -o out/"
+            )
+        path, form = folder_of(spec)
+        if path is None:
+            raise UsageError(
+                f"-o {spec}: a single file cannot be written by many machines: give a folder that all workers reach, "
+                f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
+            )
+        if form == "sqlite":
+            raise UsageError(
+                f"-o {spec}: SQLite has one writer: give a folder of JSON lines, CSV or Parquet, as -o out/"
+            )
+
+
+def folder_of(spec: str) -> tuple[str | None, str]:
+    """The folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`; None for a single file.
+
+    >>> folder_of("out/:csv"), folder_of("out.jsonl")
+    (('out', 'csv'), (None, 'jsonl'))
+    """
+    path, colon, form = spec.rpartition(":")
+    if colon and path.endswith("/") and form.lower() in FORMATS:
+        return path.rstrip("/") or "/", form.lower()
+    if spec.endswith("/") and not spec.endswith(".parquet/"):
+        return spec.rstrip("/") or "/", "jsonl"
+    found = parse(spec)
+    return (found.path if found.format == "parquet" else None), found.format
+
+
+def part(spec: str, segment: str) -> str:
+    """The part of a shared output that one process writes."""
+    folder, form = folder_of(spec)
+    return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
+
+
+def segments(paths: list[str]) -> set[str]:
+    """The processes that wrote parts, out of the paths whose lengths are committed."""
+    return {found[1] for path in paths if (found := SEGMENT.search(path))}
+
+
+def folders(setup: Setup) -> list[Path]:
+    """The folders of a job's outputs; they are made where they are missing."""
+    specs = [*(one.spec for one in setup.job.outputs), *([setup.job.pages] if setup.job.pages else [])]
+    return sorted({Path(parse(spec).path).parent for spec in specs})
+
+
+def _stem(spec: str) -> str:
+    return parse(spec).path.rpartition(".")[0] or "out"

@@ -1,0 +1,55 @@
+"""Give a crawl to the fleet: its record, its job, its seeds. Workers that live take it up within a second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from gossamer import jobs
+from gossamer.assemble import Job, open_store
+from gossamer.door import begin
+from gossamer.errors import ConfigError
+from gossamer.frontier.census import Census
+from gossamer.frontier.crawls import ENDED
+from gossamer.frontier.tasks import Tasks
+from gossamer.seeding import prepare, seed
+from gossamer.settings import Settings
+from gossamer.summary import Summary
+
+LOOK = 0.5
+
+
+async def submit(job: Job) -> str:
+    """Put a crawl on the fleet, or take it up again; its name. Raises GossamerError."""
+    if job.settings.store is None:
+        raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
+    jobs.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
+    setup, given = prepare(job)
+    store, _ = await open_store(job.settings)
+    try:
+        setup.store = store.url
+        record, over = await begin(setup, store, job)
+        if over is None:
+            await Tasks(store).submit(setup.crawl, jobs.pack(setup))
+            bare = msgspec.structs.replace(job, outputs=[], pages=None)
+            await seed(msgspec.structs.replace(setup, job=bare), store, given, record)
+        return setup.crawl
+    finally:
+        await store.close()
+
+
+async def wait(settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None) -> Summary:
+    """Wait for a submitted crawl to end; its summary."""
+    store, _ = await open_store(settings)
+    try:
+        while True:
+            summary = await Census(store).summary(crawl)
+            if watch is not None:
+                watch(summary)
+            if summary.state in ENDED:
+                return summary
+            await asyncio.sleep(LOOK)
+    finally:
+        await store.close()
