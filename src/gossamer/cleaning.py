@@ -112,6 +112,7 @@ PARTS: dict[str, Part] = {
     "hosts": Part("states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleaning.hosts(s.broom, age)),
     "keys": Part("keys of crawls that are gone", DAY, lambda s, age: cleaning.remains(s.broom, age)),
     "runs": Part("records of the runs of schedules", 30 * DAY, lambda s, age: cleaning.runs(s.broom, age)),
+    "workers": Part("records of workers that are gone", DAY, lambda s, age: cleaning.workers(s.broom, age)),
     "stores": Part("embedded stores and sockets that nobody uses", HOUR, _stores),
     "locks": Part("locks of crawls that are gone", DAY, _stale_locks),
     "logs": Part("logs of surprises", 30 * DAY, _logs),

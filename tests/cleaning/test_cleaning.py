@@ -11,6 +11,7 @@ from cleaning.made import DAY, Bed
 from gossamer.errors import InUse, UsageError
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.crew import Crew, Refusals, Worker
 from gossamer.frontier.keys import known
 from gossamer.frontier.schedules import Run, Schedule, Schedules, Task
 from gossamer.frontier.steer import Steer
@@ -176,6 +177,24 @@ async def test_what_a_late_worker_left_of_a_crawl_that_is_gone(bed: Bed) -> None
     assert done.count == 2
     assert await bed.dump("gone") == {}
     assert await bed.dump("lives") == before
+
+
+async def test_records_of_workers_that_are_gone(bed: Bed) -> None:
+    crew = Crew(bed.store)
+    for name in ("old@a", "new@a"):
+        if name == "new@a":
+            bed.moved.move(1.5 * DAY)
+        await crew.beat(Worker(name=name, host="a", pid=1, lanes=["http"], processes=1, version="1"))
+        await Refusals(bed.store).refuse(name, "c", "no such site")
+        await cast(Any, bed.store.client.hset("gossamer:orders", name, "drain"))
+    await bed.left("c", "paused")
+    await Refusals(bed.store).refuse("new@a", "gone", "no such site")
+    assert (await bed.clean(what=["workers"], dry=True))["workers"].count == 4
+    assert (await bed.clean(what=["workers"]))["workers"].count == 4
+    assert [worker.name for worker in await crew.all()] == ["new@a"]
+    client = bed.store.client
+    assert set(await cast(Any, client.hgetall("gossamer:orders"))) == {b"new@a"}
+    assert set(await cast(Any, client.hgetall("gossamer:refused"))) == {b"new@a\tc"}
 
 
 async def test_records_of_runs_but_for_the_last(bed: Bed) -> None:

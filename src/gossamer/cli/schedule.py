@@ -64,6 +64,8 @@ def add(**words: Any) -> int:
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
+    if settings.store is not None:
+        for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
     due = cron.after(time.time())
     remark(
@@ -72,6 +74,17 @@ def add(**words: Any) -> int:
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
     return 0
+
+
+def for_a_fleet(task: Task) -> None:
+    """Say which outputs only a scheduler with --here can write."""
+    from gossamer.cli.show import remark
+    from gossamer.jobs import shareable
+
+    try:
+        shareable([spec for spec, _ in task.outputs])
+    except UsageError as error:
+        remark(f"{error}. Or start the scheduler with --here")
 
 
 vars(add)["__signature__"] = signature()
@@ -284,15 +297,21 @@ async def _row(schedules: Schedules, entry: Entry | Unread, now: float) -> dict[
     state = "paused" if one.paused else "running" if busy else "waiting"
     return {
         "schedule": one.name, "cron": one.cron, "zone": one.zone, "state": state, "next": _utc(begins),
-        "last": _utc(last.begun) if last else None, "outcome": _outcome(last) if last else None,
+        "last": _utc(last.begun) if last else None, "outcome": await _outcome(schedules, last) if last else None,
         "crawl": last.crawl if last else None, "reason": (last.reason or None) if last else None, "targets": one.task.targets,
         "jitter": one.jitter, "spread": one.spread, "missed_policy": one.missed, "overlap": one.overlap,
         "open": [run.crawl for run in going], **entry.counts,
     }  # fmt: skip
 
 
-def _outcome(run: Run) -> str:
-    return "running" if run.ended is None else run.state
+async def _outcome(schedules: Schedules, run: Run) -> str:
+    """How a run ended; of one that nobody watches (no scheduler runs) its crawl's state."""
+    from gossamer.frontier.crawls import Crawls
+
+    if run.ended is not None:
+        return run.state
+    record = await Crawls(schedules.store).get(run.crawl)
+    return record.state if record is not None else run.state
 
 
 def _utc(moment: float | None) -> str | None:

@@ -9,10 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+import msgspec
+
 from gossamer.errors import InUse
 from gossamer.frontier import keys
 from gossamer.frontier.broom import Broom, Found
 from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
+from gossamer.frontier.crew import ORDERS, REFUSED, WORKERS, Worker
 from gossamer.frontier.schedules import Schedules
 from gossamer.frontier.tally import counts
 
@@ -116,6 +119,23 @@ async def runs(broom: Broom, age: float) -> Found:
     schedules, found = Schedules(broom.store), Found()
     for name in await schedules.names():
         found += Found(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
+    return found
+
+
+async def workers(broom: Broom, age: float) -> Found:
+    """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about crawls that are gone."""
+    client, found = broom.store.client, Found()
+    crew = await broom.do(client.hgetall(WORKERS))
+    gone = [name for name, raw in crew.items() if broom.now - msgspec.json.decode(raw, type=Worker).beat >= age]
+    left = crew.keys() - set(gone)
+    orders = [name for name in await broom.do(client.hgetall(ORDERS)) if name not in left]
+    crawls_ = {name.encode() for name in await Crawls(broom.store).names()}
+    refused = await broom.do(client.hgetall(REFUSED))
+    stale = [field for field in refused if (pair := field.split(b"\t"))[0] not in left or pair[-1] not in crawls_]
+    for key, fields in ((WORKERS, gone), (ORDERS, orders), (REFUSED, stale)):
+        found += Found(len(fields), sum(map(len, fields)))
+        if fields and not broom.dry:
+            await broom.do(client.hdel(key, *fields))
     return found
 
 

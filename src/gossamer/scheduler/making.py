@@ -14,6 +14,7 @@ from gossamer.api import job_of as job_of_options
 from gossamer.assemble import Job, Output
 from gossamer.errors import UsageError
 from gossamer.frontier.schedules import Run, Schedule, Task, check_name
+from gossamer.jobs import folder_of
 from gossamer.masking import mask
 from gossamer.revisit.cron import Cron
 from gossamer.revisit.due import MISSED, OVERLAP, starts
@@ -47,9 +48,11 @@ def _check_output(spec: str, several: bool) -> None:
     for place in _PLACES.findall(spec):
         if place not in ("date", "run"):
             raise UsageError(f"-o {mask(spec)}: there is no {{{place}}}; there are {{date}} and {{run}}")
-    form = parse(_PLACES.sub("x", spec)).format
-    if form == "stdout":
+    if spec == "-" or spec.startswith("-:"):
         raise UsageError("-o -: the runs of a schedule have no standard output: name a file")
+    folder, form = folder_of(_PLACES.sub("x", spec))
+    if folder is None:
+        form = parse(_PLACES.sub("x", spec)).format
     if several and form != "sqlite" and "{run}" not in spec:
         raise UsageError(f"-o {mask(spec)}: with --spread each target is a crawl of its own: put {{run}} into the name")
 
