@@ -41,7 +41,7 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
             continue
         client = redis.Redis(unix_socket_path=str(socket), socket_timeout=2, retry=Retry(NoBackoff(), 0))
         try:
-            where = Path(str(client.config_get("dir").get("dir", "")))
+            where = Path(str(client.config_get("dir").get("dir") or "/nowhere"))  # a deleted folder has no name
         except redis.ConnectionError:
             yield Orphan(socket, False, None)
         except redis.RedisError:
