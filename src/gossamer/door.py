@@ -77,6 +77,8 @@ async def crawl(
                 await seed(setup, store, given, record)
                 outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
+        except InUse:  # it is somebody else's
+            raise
         except GossamerError as error:
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))

@@ -53,7 +53,7 @@ class Bed:
         await self.date(name, state)
 
     async def date(self, name: str, state: str | None = None) -> None:
-        """Crawls are dated by the clock of their process, which does not move: date it by the store's."""
+        """Say that it ended now, in this state."""
         fields = {"ended_at": repr(self.moved.now())} | ({"state": state} if state else {})
         await self.store.guard(cast(Any, self.store.client.hset(f"gossamer:crawl:{name}", mapping=cast(Any, fields))))
 

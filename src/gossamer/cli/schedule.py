@@ -8,7 +8,6 @@ import inspect
 import os
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
@@ -17,7 +16,7 @@ from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.schedules import Entry, Run, Schedule, Schedules, Task, Unread
+    from gossamer.frontier.schedules import Entry, Schedule, Schedules, Task
     from gossamer.frontier.store import Store
     from gossamer.settings import Settings
 
@@ -92,16 +91,17 @@ vars(add)["__signature__"] = signature()
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """List schedules: when each is due next, its last run and what became of it."""
+    from gossamer.cli.agenda import rows_of
     from gossamer.cli.show import put_json, put_table, remark
 
     settings = read_settings(data, store, setting)
-    rows, leader = asyncio.run(_rows(settings))
+    rows, leader = asyncio.run(rows_of(settings))
     if as_json:
         put_json([{**row, "scheduler": leader} for row in rows])
         return 0
     heads = ("schedule", "cron", "zone", "state", "next", "last", "outcome", "runs", "failed", "skipped", "missed")
     if rows:
-        put_table(heads, [[_cell(row, head) for head in heads] for row in rows], right=heads[7:])
+        put_table(heads, [[row.get(head) for head in heads] for row in rows], right=heads[7:])
     if not rows:
         remark("no schedules yet: gossamer schedule add")
     else:
@@ -263,65 +263,6 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
         await schedules.put(
             msgspec.structs.replace(schedule, paused=verb == "pause"), from_now=schedule.paused and verb == "resume"
         )
-
-
-async def _rows(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """What `list` shows of each schedule, and who leads."""
-    from gossamer.frontier.census import Census
-    from gossamer.frontier.schedules import Schedules
-
-    if settings.store is None and not (Path(settings.data) / "store").is_dir():
-        return [], None
-    async with kept(settings) as store:
-        schedules, now = Schedules(store), await Census(store).now()
-        rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
-        return rows, await schedules.leader()
-
-
-async def _row(schedules: Schedules, entry: Entry | Unread, now: float) -> dict[str, Any]:
-    from gossamer.frontier.schedules import Unread
-    from gossamer.revisit.cron import Cron
-    from gossamer.revisit.due import starts
-
-    if isinstance(entry, Unread):
-        return {"schedule": entry.name, "state": "unreadable", "reason": entry.why}
-    one = entry.schedule
-    going, past = await schedules.open(one.name), await schedules.ended(one.name, 50)
-    try:
-        due = None if one.paused else Cron(one.cron, one.zone).after(max(entry.mark, now))
-    except ValueError as error:
-        return {"schedule": one.name, "state": "unreadable", "reason": str(error)}
-    begins = starts(one.name, due, 1, one.jitter, 0)[0] if due is not None else None
-    busy = [run for run in going if run.state != "waiting"]
-    last = busy[-1] if busy else next((run for run in past if run.begun is not None), None)
-    state = "paused" if one.paused else "running" if busy else "waiting"
-    return {
-        "schedule": one.name, "cron": one.cron, "zone": one.zone, "state": state, "next": _utc(begins),
-        "last": _utc(last.begun) if last else None, "outcome": await _outcome(schedules, last) if last else None,
-        "crawl": last.crawl if last else None, "reason": (last.reason or None) if last else None, "targets": one.task.targets,
-        "jitter": one.jitter, "spread": one.spread, "missed_policy": one.missed, "overlap": one.overlap,
-        "open": [run.crawl for run in going], **entry.counts,
-    }  # fmt: skip
-
-
-async def _outcome(schedules: Schedules, run: Run) -> str:
-    """How a run ended; of one that nobody watches (no scheduler runs) its crawl's state."""
-    from gossamer.frontier.crawls import Crawls
-
-    if run.ended is not None:
-        return run.state
-    record = await Crawls(schedules.store).get(run.crawl)
-    return record.state if record is not None else run.state
-
-
-def _utc(moment: float | None) -> str | None:
-    from gossamer.cli.dead import moment as shown
-
-    return None if moment is None else shown(moment)
-
-
-def _cell(row: dict[str, Any], head: str) -> object:
-    return row.get(head)
 
 
 def _moment(due: float | None, zone: str) -> str:
