@@ -158,8 +158,8 @@ def run(*targets: str, output: str | Sequence[str] = (), **options: Any) -> Summ
     return asyncio.run(begin(job))
 
 
-def job_of(targets: Sequence[str], options: dict[str, Any]) -> Job:
-    """A job from keyword options; an unknown one is a UsageError naming the nearest."""
+def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
+    """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where gossamer.toml may lie."""
     from gossamer.assemble import Job
     from gossamer.settings import Given, load
 
@@ -168,4 +168,4 @@ def job_of(targets: Sequence[str], options: dict[str, Any]) -> Job:
         Given(f"--{name}", name, value) for name, value in options.items() if name not in own and value is not None
     ]
     rest = {name: value for name, value in options.items() if name in own}
-    return Job(targets=list(targets), settings=load(given), **rest)
+    return Job(targets=list(targets), settings=load(given, folder=folder), **rest)

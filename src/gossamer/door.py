@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
-from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
+from gossamer.errors import GossamerError, InUse, StoreError, of_data
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, Crawls, Record
@@ -77,6 +77,8 @@ async def crawl(
                 await seed(setup, store, given, record)
                 outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
+        except InUse:  # it is somebody else's
+            raise
         except GossamerError as error:
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
@@ -260,7 +262,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
 
 @contextlib.contextmanager
 def held(folder: Path, crawl: str) -> Iterator[None]:
-    """Hold the lock of a crawl; ConfigError naming the process that has it."""
+    """Hold the lock of a crawl; InUse naming the process that has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -273,7 +275,7 @@ def held(folder: Path, crawl: str) -> Iterator[None]:
             os.write(lock, str(os.getpid()).encode())
         except BlockingIOError:
             pid = os.pread(lock, 20, 0).decode() or "?"
-            raise ConfigError(
+            raise InUse(
                 f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
             ) from None
         except OSError as error:

@@ -26,6 +26,10 @@ class ConfigError(GossamerError):
     exit_code = 4
 
 
+class InUse(ConfigError):
+    """Another process runs this crawl."""
+
+
 class StoreError(GossamerError):
     """The store cannot be reached, or it went away and did not come back."""
 

@@ -23,15 +23,27 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"assemble", "targets"}, {"seeding", "children", "jobs"}, {"door"}, {"api", "trial", "submit"}, {"studies"}, {"fleet"}, DOORS - {"fleet"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"assemble", "targets"}, {"seeding", "children", "jobs"}, {"door"}, {"api", "trial", "submit"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
 
-SETTINGS_READERS = DOORS | {"assemble", "jobs", "submit", "settings", "children", "door", "api", ""}
+SETTINGS_READERS = DOORS | {
+    "assemble",
+    "jobs",
+    "submit",
+    "settings",
+    "children",
+    "door",
+    "api",
+    "scheduler",
+    "cleaning",
+    "",
+}
 CENSUS_READERS = DOORS | {
     "door",
     "submit",
+    "cleaning",
     "frontier",
     "",
 }  # the read model; its own room may be put together of several files

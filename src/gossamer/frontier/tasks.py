@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any, NamedTuple, cast
 
 from gossamer.frontier import keys
-from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls
+from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
 from gossamer.frontier.store import Store
 
 _TURN = """
@@ -63,7 +62,7 @@ class Tasks:
         """Change the state if it is still `was`; whether it was."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
-            pairs["ended_at"] = repr(time.time())
+            pairs["ended_at"] = repr(await clock(self._store))
         flat = [x for pair in pairs.items() for x in pair]
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 

@@ -1,0 +1,51 @@
+"""`gossamer clean`: remove by age what nobody needs any more; the scheduler does the same every hour."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Option
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.cleaning import Cleaned
+    from gossamer.settings import Settings
+
+What = Annotated[list[str] | None, Option("--what", metavar="PART", help="Only this part; repeatable.")]
+Older = Annotated[str | None, Option("--older", metavar="TIME", help="Of this age (12h, 30d), whatever the part.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
+
+
+def clean(
+    what: What = None, older: Older = None, crawl: OfCrawl = None, dry_run: DryRun = False, data: Data = None,
+    store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may still go on."""
+    import msgspec
+
+    from gossamer.cli.show import amount, put_json, put_table
+    from gossamer.units import seconds
+
+    try:
+        age = None if older is None else seconds(older)
+    except ValueError as error:
+        raise UsageError(f"--older {older!r}: {error}, or 30d") from None
+    parts = [one for text in what or () for one in text.split(",") if one] or None
+    done = asyncio.run(_clean(read_settings(data, store, setting), parts, age, crawl, dry_run))
+    if as_json:
+        put_json([{**msgspec.to_builtins(one), "dry_run": dry_run} for one in done])
+        return 0
+    rows = [(one.part, one.count, amount(one.bytes) if one.bytes else "", one.what) for one in done]
+    put_table(("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size"))
+    return 0
+
+
+async def _clean(
+    settings: Settings, what: list[str] | None, older: float | None, crawl: str | None, dry: bool
+) -> list[Cleaned]:
+    from gossamer import cleaning
+
+    async with opened(settings) as store:
+        return await cleaning.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry)

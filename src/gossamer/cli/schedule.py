@@ -1,0 +1,273 @@
+"""`gossamer schedule`: crawls by the clock, added, listed, changed and removed while schedulers run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli import crawl as crawls
+from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
+from gossamer.cli.words import Argument, Option
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.frontier.schedules import Entry, Schedule, Schedules, Task
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+
+Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
+CLOCK: dict[str, tuple[str, str, str]] = {
+    "tz": ("--tz", "ZONE", "Time zone of the cron line, as Europe/Berlin (default UTC)."),
+    "jitter": ("--jitter", "TIME", "Begin up to so much later, by chance: 5m."),
+    "spread": ("--spread", "TIME", "A crawl for each target, begun evenly over so much time: 2h."),
+    "missed": ("--missed", "WHAT", "Times that nobody was there for: run (one for all, default), skip, all or all:N."),
+    "overlap": ("--overlap", "WHAT", "Due while the last run still goes: skip (default) or queue."),
+}
+NOT_HERE = ("name", "fresh", "resume", "json", "quiet", "output", "overwrite")
+"""Options of `crawl` that say nothing of a schedule, or are read apart."""
+PATHS = ("cache", "archive", "ca_file")
+HAND = 30.0
+"""Seconds that a scheduler leaves a person's own run alone."""
+
+
+def signature() -> inspect.Signature:
+    """NAME, CRON, TARGET..., what the clock needs, then crawl's options."""
+    name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
+    found = [
+        _word("name", Annotated[str, name], inspect.Parameter.empty),
+        _word("cron", Annotated[str, cron], inspect.Parameter.empty),
+    ]
+    of_crawl = list(crawls.signature().parameters.values())
+    clock = [
+        _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
+        for word, (flag, metavar, text) in CLOCK.items()
+    ]
+    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "json")]
+    return inspect.Signature([*found, of_crawl[0], *clock, *rest])
+
+
+def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def add(**words: Any) -> int:
+    """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
+    from gossamer.cli.show import remark
+    from gossamer.scheduler.making import check
+
+    schedule = schedule_of(words)
+    cron = check(schedule)
+    settings = read_settings(words["data"], words["store"], _own(words))
+    if settings.store is not None:
+        for_a_fleet(schedule.task)
+    had, leader = asyncio.run(_put(settings, schedule))
+    due = cron.after(time.time())
+    remark(
+        f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}", words["quiet"]
+    )
+    if leader is None:
+        remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
+    return 0
+
+
+def for_a_fleet(task: Task) -> None:
+    """Say which outputs only a scheduler with --here can write."""
+    from gossamer.cli.show import remark
+    from gossamer.jobs import shareable
+
+    try:
+        shareable([spec for spec, _ in task.outputs])
+    except UsageError as error:
+        remark(f"{error}. Or start the scheduler with --here")
+
+
+vars(add)["__signature__"] = signature()
+
+
+def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+    """List schedules: when each is due next, its last run and what became of it."""
+    from gossamer.cli.agenda import rows_of
+    from gossamer.cli.show import put_json, put_table, remark
+
+    settings = read_settings(data, store, setting)
+    rows, leader = asyncio.run(rows_of(settings))
+    if as_json:
+        put_json([{**row, "scheduler": leader} for row in rows])
+        return 0
+    heads = ("schedule", "cron", "zone", "state", "next", "last", "outcome", "runs", "failed", "skipped", "missed")
+    if rows:
+        put_table(heads, [[row.get(head) for head in heads] for row in rows], right=heads[7:])
+    if not rows:
+        remark("no schedules yet: gossamer schedule add")
+    else:
+        remark(f"scheduler: {leader}" if leader else "no scheduler runs: start one with gossamer scheduler")
+    return 0
+
+
+def remove(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """Remove a schedule; a crawl that it began goes on."""
+    asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
+    print(f"{name} is removed")
+    return 0
+
+
+def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """Nothing is due until it is resumed; a crawl that it began goes on."""
+    asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
+    print(f"{name} is paused")
+    return 0
+
+
+def resume(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """End a pause; the times that passed are not made up for."""
+    asyncio.run(_change(read_settings(data, store, setting), name, "resume"))
+    print(f"{name} is resumed")
+    return 0
+
+
+def run(
+    name: Name,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run it now, whatever the clock says: here, or on the fleet."""
+    from gossamer.cli.scheduler import run_now
+
+    return run_now(read_settings(data, store, setting), name, as_json=as_json, quiet=quiet)
+
+
+def schedule_of(words: dict[str, Any]) -> Schedule:
+    """The schedule that the words ask for. Raises UsageError."""
+    from gossamer import units
+    from gossamer.frontier.schedules import Schedule
+    from gossamer.revisit.due import MISSED, OVERLAP
+
+    def read(option: str, how: Any, default: Any) -> Any:
+        if words[option] is None:
+            return default
+        try:
+            return how(words[option])
+        except ValueError as error:
+            raise UsageError(f"--{option} {words[option]!r}: {error}") from None
+
+    if not words["targets"]:
+        raise UsageError("no TARGET given: write gossamer schedule add NAME 'CRON LINE' TARGET...")
+    missed, colon, most = (words["missed"] or "run").partition(":")
+    if missed not in MISSED or (colon and missed != "all"):
+        raise UsageError(f"--missed {words['missed']!r}: it is run, skip, all (at most 10) or all:N")
+    try:
+        bound = units.count(1, 1000, most) if colon else 10
+    except ValueError as error:
+        raise UsageError(f"--missed {words['missed']!r}: {error}") from None
+    return Schedule(
+        name=words["name"], cron=words["cron"], zone=words["tz"] or "UTC", jitter=read("jitter", units.seconds, 0.0),
+        spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
+        overlap=read("overlap", lambda value: units.one_of(OVERLAP, value), "skip"), task=task_of(words),
+    )  # fmt: skip
+
+
+def task_of(words: dict[str, Any]) -> Task:
+    """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError, ConfigError."""
+    from gossamer.cli.gate import parse
+    from gossamer.cli.options import parse_pair
+    from gossamer.frontier.schedules import Task
+
+    if words["fail_on"]:
+        parse(words["fail_on"])
+    options: dict[str, Any] = {}
+    for pair in words["setting"] or ():
+        given = parse_pair(pair)
+        options[given.name] = given.value
+    for name in (*crawls.HELP, "pages", "text", "links", "archive", "sitemaps", "priority"):
+        if words[name] not in (None, False, []):
+            options[name] = words[name]
+    for name in ("data", "store"):
+        options.pop(name, None)  # those of the scheduler
+    for name in PATHS:
+        if name in options:
+            options[name] = os.path.abspath(options[name])
+    if "pages" in options:
+        options["pages"] = _path(options["pages"])
+    if words["header"]:
+        options["headers"] = crawls.headers_of(words["header"])
+    if words["argument"]:
+        options["args"] = crawls.arguments_of(words["argument"])
+    outputs = [(_path(spec), False) for spec in words["output"] or ()]
+    outputs += [(_path(spec), True) for spec in words["overwrite"] or ()]
+    targets = [os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]]
+    return Task(targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), words["fail_on"])
+
+
+def _path(spec: str) -> str:
+    """An output as it is found from any folder."""
+    return spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
+
+
+def _own(words: dict[str, Any]) -> list[str]:
+    """`-s` that say where the schedule itself is kept."""
+    return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
+
+
+@contextlib.asynccontextmanager
+async def kept(settings: Settings) -> AsyncIterator[Store]:
+    """The store that schedules are kept in; made when there is none yet."""
+    from gossamer.assemble import open_store
+
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            await asyncio.to_thread(embedded.leave)
+
+
+async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None]:
+    from gossamer.frontier.schedules import Schedules
+
+    async with kept(settings) as store:
+        schedules = Schedules(store)
+        old = next((one for one in [await _known(schedules, schedule.name)] if one is not None), None)
+        same = old is not None and (old.schedule.cron, old.schedule.zone, old.schedule.paused) == (
+            schedule.cron,
+            schedule.zone,
+            False,
+        )
+        return await schedules.put(schedule, from_now=not same), await schedules.leader()
+
+
+async def _known(schedules: Schedules, name: str) -> Entry | None:
+    return await schedules.need(name) if name in await schedules.names() else None
+
+
+async def _change(settings: Settings, name: str, verb: str) -> None:
+    import msgspec
+
+    from gossamer.frontier.schedules import Schedules
+
+    async with kept(settings) as store:
+        schedules = Schedules(store)
+        if verb == "drop":
+            if not await schedules.drop(name):
+                await schedules.need(name)
+            return
+        schedule = (await schedules.need(name)).schedule
+        await schedules.put(
+            msgspec.structs.replace(schedule, paused=verb == "pause"), from_now=schedule.paused and verb == "resume"
+        )
+
+
+def _moment(due: float | None, zone: str) -> str:
+    """A due time in its zone."""
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    return "never" if due is None else datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat(timespec="minutes")

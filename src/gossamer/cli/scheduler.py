@@ -1,0 +1,186 @@
+"""`gossamer scheduler`: the process that begins crawls by the clock; and one run of a schedule by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
+from gossamer.cli.words import Option
+from gossamer.errors import GossamerError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.assemble import Job
+    from gossamer.frontier.schedules import Run, Schedule
+    from gossamer.settings import Settings
+    from gossamer.summary import Summary
+
+AtOnce = Annotated[
+    int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
+]
+MOMENTS = ("due", "next")
+"""Facts of an event that are moments."""
+
+
+def scheduler(
+    here: Annotated[bool, Option("--here", help="Crawls run in this process, also with a shared store.")] = False,
+    at_once: AtOnce = 4, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Begin the crawls of schedules by the clock, until it is stopped. Several may run: one leads, the others stand by."""
+    settings = read_settings(data, store, setting)
+    if not 1 <= at_once <= 100:
+        raise UsageError("--at-once lies between 1 and 100")
+    return asyncio.run(_run(settings, here, at_once, teller(as_json, quiet)))
+
+
+async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
+    from gossamer.assemble import open_store
+    from gossamer.cleaning import Hourly
+    from gossamer.scheduler.conducting import Crawler, Fleet, Here
+    from gossamer.scheduler.loop import Scheduler
+
+    stop = stopping(say)
+    store, embedded = await open_store(settings)
+    try:
+        launch = launcher(settings, here)
+        crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
+        chore = Hourly(settings, store, say)
+        await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
+    finally:
+        await store.close()
+        if embedded is not None:
+            await asyncio.to_thread(embedded.leave)
+    say("stopped")
+    return 0
+
+
+def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
+    """How crawls get onto the fleet; None where they run in this process."""
+    if settings.store is None or here:
+        return None
+    from gossamer.submit import submit
+
+    return submit
+
+
+def judge(expression: str, summary: Summary) -> bool:
+    """Whether the gate of `--fail-on` is not met."""
+    from gossamer.cli.gate import parse
+
+    return parse(expression)(summary)
+
+
+def stopping(say: Callable[..., None]) -> asyncio.Event:
+    """Set by the first SIGINT or SIGTERM; the second ends the process at once."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def heard() -> None:
+        if stop.is_set():
+            say("stopped at once")
+            os._exit(13)
+        stop.set()
+        last = threading.Timer(12, os._exit, (13,))
+        last.daemon = True
+        last.start()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, heard)
+    return stop
+
+
+def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
+    """Says events: one line each, on stderr for people, as JSON on stdout for programs."""
+
+    def say(event: str, **facts: Any) -> None:
+        from gossamer.cli.dead import moment
+        from gossamer.cli.show import clean
+        from gossamer.masking import mask
+
+        told = {
+            name: moment(value) if name in MOMENTS and value is not None else value for name, value in facts.items()
+        }
+        told = {name: value for name, value in told.items() if value is not None}
+        if as_json:
+            print(mask(json.dumps({"ts": moment(time.time()), "event": event, **told})), flush=True)
+        elif not quiet:
+            words = " ".join(
+                f"{name}={value if ' ' not in str(value) else json.dumps(value)}" for name, value in told.items()
+            )
+            print(mask(clean(f"{moment(time.time())} {event} {words}".rstrip())), file=sys.stderr, flush=True)
+
+    return say
+
+
+def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
+    """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is crawl's."""
+    from gossamer.cli.crawl import finish
+    from gossamer.cli.gate import parse
+    from gossamer.cli.running import Runner
+    from gossamer.scheduler.making import job_of
+
+    schedule, run = asyncio.run(_open(settings, name))
+    assert run.task is not None
+    job = job_of(run.task, settings, run.crawl)
+    launch = launcher(settings)
+    if launch is not None:
+        print(asyncio.run(_launch(launch, job)))
+        return 0
+    test = parse(run.task.fail_on) if run.task.fail_on else None
+    try:
+        runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
+        summary, stopped = runner.run()
+    except GossamerError as error:
+        asyncio.run(_close(settings, name, run, "failed", str(error)))
+        raise
+    code = finish(summary, stopped, test, {"quiet": quiet, "json": as_json, "fail_on": run.task.fail_on})
+    if not stopped:
+        asyncio.run(_close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or ""))
+    return code
+
+
+async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
+    """Write the run down, so that no other begins beside it; one of this kind that was stopped goes on."""
+    from gossamer.cli.schedule import HAND, kept
+    from gossamer.frontier.census import Census
+    from gossamer.frontier.schedules import Schedules
+    from gossamer.scheduler.making import by_hand
+
+    async with kept(settings) as store:
+        schedules, now = Schedules(store), await Census(store).now()
+        schedule = (await schedules.need(name)).schedule
+        going = await schedules.open(name)
+        if going and going[0].by_hand and not await schedules.leader():
+            return schedule, going[0]
+        if going:
+            raise UsageError(
+                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
+            )
+        run = by_hand(schedule, now, now + HAND)
+        if await schedules.turn(None, name, None, run) != 1:
+            raise UsageError(f"{name} was just begun or removed by somebody else: see gossamer schedule list")
+        return schedule, run
+
+
+async def _close(settings: Settings, name: str, run: Run, state: str, reason: str) -> None:
+    import msgspec
+
+    from gossamer.cli.schedule import kept
+    from gossamer.frontier.census import Census
+    from gossamer.frontier.schedules import Schedules
+
+    async with kept(settings) as store:
+        now = await Census(store).now()
+        over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
+        await Schedules(store).turn(None, name, run, over)
+
+
+async def _launch(launch: Callable[[Job], Awaitable[str]], job: Job) -> str:
+    return await launch(job)

@@ -1,0 +1,154 @@
+"""Cron lines: five fields and a time zone -> the moments they name.
+
+A line whose hour field is `*` goes by the clock that never jumps: every hour there is, also the one that comes twice. All other
+lines go by the clock on the wall: a time that is skipped in spring is due at the first moment after the gap, a time that comes
+twice in autumn is due the first time, and times that fall on one moment are due once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+import zoneinfo
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from cronsim import CronSim, CronSimError
+
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+FIELDS = ("minute", "hour", "day of month", "month", "day of week")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_DAYS = "sun mon tue wed thu fri sat"
+_ALLOWED = (
+    "0 to 59",
+    "0 to 23",
+    "1 to 31, L (the last), LW (the last weekday)",
+    "1 to 12, jan to dec",
+    "0 to 7 (0 and 7 are Sunday), sun to sat, 5L (the last Friday), 1#2 (the second Monday)",
+)
+_COMMON = "alone or as a list (1,2), a range (1-5), * or a step (*/2)"
+_ANY = ("*", "*", "*", "*", "*")
+_MOST = 200
+_MOST_STEP = (59, 23, 30, 11, 6)
+_START = datetime(2000, 1, 1)
+
+
+class Cron:
+    """One line in one zone. Raises ValueError that names the field and what it may hold.
+
+    >>> cron = Cron("30 2 * * *", "Europe/Berlin")
+    >>> datetime.fromtimestamp(cron.after(datetime(2026, 3, 28, 12, tzinfo=UTC).timestamp()), UTC).isoformat()
+    '2026-03-29T01:00:00+00:00'
+    """
+
+    def __init__(self, line: str, zone: str = "UTC") -> None:
+        self.text = _checked(line)
+        self.zone = _zone(zone)
+        self._steady = self.text.split()[1] == "*"
+        try:
+            found = self.after(_START.replace(tzinfo=UTC).timestamp())
+        except CronSimError:
+            found = None
+        if found is None:
+            raise ValueError(f"cron line {line!r}: there is no such day of month in any month that it names")
+
+    def after(self, moment: float) -> float | None:
+        """The first moment it names after another, both in seconds since the epoch; None when there is none in 50 years."""
+        return next(self.all_after(moment), None)
+
+    def all_after(self, moment: float) -> Iterator[float]:
+        """All moments after another, in order."""
+        local = datetime.fromtimestamp(moment, self.zone)
+        last = moment
+        for found in CronSim(self.text, local if self._steady else local.replace(tzinfo=None)):
+            at = found.timestamp() if self._steady else _moment(found, self.zone)
+            if at > last:  # times within a gap fall on one moment
+                yield at
+                last = at
+
+
+def _moment(wall: datetime, zone: zoneinfo.ZoneInfo) -> float:
+    """When a clock on the wall shows this for the first time; for a time that it skips, the end of the gap."""
+    at = wall.replace(tzinfo=zone)
+    while at.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall:
+        wall += timedelta(minutes=1)
+        at = wall.replace(tzinfo=zone)
+    return at.timestamp()
+
+
+def _checked(line: str) -> str:
+    """The five fields. Raises ValueError."""
+    text = " ".join(line.split())
+    if text.startswith("@"):
+        if text.lower() not in MACROS:
+            raise ValueError(f"cron line {text[:_MOST]!r}: of words there are {', '.join(MACROS)}")
+        return MACROS[text.lower()]
+    fields = text.split()
+    if len(fields) != len(FIELDS):
+        raise ValueError(
+            f"cron line {text[:_MOST]!r} has {len(fields)} fields; write five: {', '.join(FIELDS)}, as in '30 4 * * mon-fri'"
+        )
+    for number, field in enumerate(fields):
+        if (why := _wrong(number, field)) is not None:
+            raise ValueError(f"cron line {text[:_MOST]!r}: {FIELDS[number]} {field[:50]!r} {why}")
+    return text.upper()
+
+
+def _wrong(number: int, field: str) -> str | None:
+    """What is wrong with one field, and what is allowed; None when it is right."""
+    allowed = f"is none; it is {_ALLOWED[number]}; {_COMMON}"
+    if len(field) > _MOST or not field.isascii():
+        return allowed
+    for step in re.findall(r"/([^,]*)", field):
+        if not step.isdigit() or not 1 <= int(step[:9]) <= _MOST_STEP[number]:
+            return f"has the step {step!r}; a step is 1 to {_MOST_STEP[number]}"
+    words = _MONTHS if number == 3 else _DAYS if number == 4 else ""
+    if (
+        unknown := next((w for w in re.findall(r"[a-z]{3,}", field.lower()) if w not in words.split()), None)
+    ) is not None:
+        near = difflib.get_close_matches(unknown[:3], words.split(), 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        return f"holds {unknown!r}{hint}; it is {_ALLOWED[number]}; {_COMMON}"
+    if (back := next((r for r in re.findall(r"(\d+)-(\d+)", field) if int(r[0]) > int(r[1])), None)) is not None:
+        return f"holds the range {'-'.join(back)}, which runs backwards: write it as two, joined by a comma"
+    others = list(_ANY)
+    others[number] = field.upper()
+    try:
+        CronSim(" ".join(others), _START)
+    except CronSimError:
+        return allowed
+    return None
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    """A time zone by its IANA name. Raises ValueError naming the nearest."""
+    if name not in _zones():
+        known = {one.lower(): one for one in _zones()}
+        ends = {one.rpartition("/")[2]: one for one in known}
+        short = name.lower().replace(" ", "_")
+        near = (
+            [short]
+            if short in known
+            else [ends[short]]
+            if short in ends
+            else difflib.get_close_matches(short, known, 1)
+        )
+        hint = f" (did you mean {known[near[0]]}?)" if near else ""
+        raise ValueError(
+            f"time zone {name[:80]!r} is none{hint}; it is a name such as Europe/Berlin, America/New_York or UTC"
+        )
+    return zoneinfo.ZoneInfo(name)
+
+
+@functools.cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())

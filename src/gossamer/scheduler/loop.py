@@ -1,0 +1,221 @@
+"""The loop: lead or stand by, hear of changes, decide due times, begin runs. Any number of schedulers may run; one leads.
+
+All decisions are made by the store's clock: a machine whose own clock is wrong does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from gossamer.assemble import open_url
+from gossamer.errors import DiskFull, GossamerError, StoreError
+from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.schedules import Entry, Lead, Run, Schedules, Unread
+from gossamer.frontier.store import Store
+from gossamer.revisit.cron import Cron
+from gossamer.revisit.due import decide
+from gossamer.scheduler.conducting import Conductor, Crawler, Judge, Say, pause
+from gossamer.scheduler.making import runs
+from gossamer.settings import Settings
+
+BEAT, HOLD = 1.0, 7.0
+"""Seconds between beats; how long the lead holds without one. A standby takes over within the sum."""
+GRACE = 9.0
+"""Seconds that crawls have to stop."""
+QUEUED = 100
+"""Runs of one schedule that may wait for the last one."""
+
+Chore = Callable[[float], Awaitable[None]]
+"""What the leader does beside, asked at each beat with the store's time; it decides itself whether its time has come."""
+
+
+class Plan(NamedTuple):
+    """A schedule made ready. `next`: its next due time, None when there is none."""
+
+    entry: Entry
+    cron: Cron
+    next: float | None
+
+
+class Scheduler:
+    """One scheduler; `run` returns after `stop` is set."""
+
+    def __init__(
+        self, settings: Settings, store: Store, embedded: Embedded | None, crawler: Crawler, *, say: Say, judge: Judge,
+        stop: asyncio.Event, chore: Chore | None = None,
+    ) -> None:  # fmt: skip
+        self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
+        self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._schedules = Schedules(store)
+        self._conductor = Conductor(self._schedules, crawler, settings, say, stop, judge)
+        self._most = crawler.most
+        self._plans: dict[str, Plan] = {}
+        self._unread: set[Unread] = set()
+        self._lead = Lead(0, "", 0.0, -1)
+        self._seen = -1
+        self._away = False
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._side: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Beat until we are to stop; then let crawls end, and the lead go."""
+        while not self._stop.is_set():
+            try:
+                await self._beat()
+                if self._away:
+                    self._away = False
+                    self._say("store is back")
+                if self._embedded is not None:
+                    self._embedded.restarts = 0
+            except (StoreError, DiskFull) as error:
+                await self._store_away(error)
+            await pause(self._stop, BEAT)
+        await self._end()
+
+    async def _beat(self) -> None:
+        lead = await self._schedules.lead(self.owner, HOLD)
+        self._conductor.hear(lead.now)
+        self._hear(lead)
+        if not lead.token:
+            return
+        if lead.changes != self._seen:
+            await self._read_all(lead)
+        for plan in [plan for plan in self._plans.values() if plan.next is not None and plan.next <= lead.now]:
+            await self._decide(plan, lead)
+        self._begin(lead.now)
+        if self._chore is not None and (self._side is None or self._side.done()):
+            self._side = asyncio.create_task(self._chored(self._chore, lead.now))
+
+    def _hear(self, lead: Lead) -> None:
+        """Say when another one leads than before; a new lead begins with reading all."""
+        if lead.token != self._lead.token or lead.leader != self._lead.leader:
+            if lead.token:
+                self._say("leads", scheduler=self.owner)
+                self._seen = -1
+            else:
+                self._say("stands by", scheduler=self.owner, leader=lead.leader)
+        self._lead, self._conductor.token = lead, lead.token
+
+    async def _read_all(self, lead: Lead) -> None:
+        """Read all schedules and their open runs; the number of the change was read before them."""
+        found = await self._schedules.all()
+        unread = {one for one in found if isinstance(one, Unread)}
+        plans: dict[str, Plan] = {}
+        for entry in found:
+            if isinstance(entry, Unread):
+                continue
+            old = self._plans.get(entry.schedule.name)
+            try:
+                plans[entry.schedule.name] = old if old is not None and old.entry == entry else planned(entry)
+            except ValueError as error:  # a zone that this machine does not know
+                unread.add(Unread(entry.schedule.name, str(error)))
+        for one in unread - self._unread:
+            self._say("cannot be read", schedule=one.name, reason=one.why)
+        self._tell(plans)
+        self._plans, self._unread = plans, unread
+        open_runs: dict[tuple[str, str], Run] = {}
+        for name in plans:
+            open_runs |= {(name, run.field): run for run in await self._schedules.open(name)}
+        self._conductor.open = open_runs
+        self._seen = lead.changes
+
+    def _tell(self, plans: dict[str, Plan]) -> None:
+        """Say what is new since the last reading."""
+        for name, plan in plans.items():
+            old = self._plans.get(name)
+            if old is None or old.entry.revision != plan.entry.revision:
+                due = None if plan.entry.schedule.paused else plan.next
+                self._say("paused" if plan.entry.schedule.paused else "scheduled", schedule=name, next=due)
+        for name in self._plans.keys() - plans.keys():
+            self._say("removed", schedule=name)
+
+    async def _decide(self, plan: Plan, lead: Lead) -> None:
+        """Turn due times into runs, skips and misses, in one step of the store."""
+        entry, schedule = plan.entry, plan.entry.schedule
+        due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
+        going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
+        wanted = [(at, True) for at in due.made_up] + [(at, False) for at in due.on_time]
+        room = 0 if going and schedule.overlap == "skip" else max(0, QUEUED - len({run.due for run in going}))
+        begun = [run for at, late in wanted[:room] for run in runs(schedule, at, late=late, now=lead.now)]
+        why = f"the run of {stamp(going[0].due)} still goes" if going else f"{QUEUED} runs wait"
+        over = [Run(due=at, at=at, state="skipped", ended=lead.now, reason=why) for at, _ in wanted[room:]]
+        if due.missed:
+            over.append(Run(due=due.missed[-1], at=due.missed[-1], state="missed", ended=lead.now, times=len(due.missed),
+                            reason=f"no scheduler ran from {stamp(due.missed[0])} on"))  # fmt: skip
+        over.sort(key=lambda run: run.due)
+        counts = {"skipped": len(wanted[room:]), "missed": len(due.missed)}
+        done = await self._schedules.due(lead.token, entry, due.mark, begun, over, counts)
+        if done != 1:
+            self._seen = -1  # somebody changed it: read again
+            return
+        self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
+        self._conductor.open |= {(schedule.name, run.field): run for run in begun}
+        for run in over:
+            self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
+
+    def _begin(self, now: float) -> None:
+        """Begin what is to begin: of each schedule its earliest run, all of them together no more than the crawler takes."""
+        self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
+        first: dict[str, float] = {}
+        for (name, _), run in self._conductor.open.items():
+            first[name] = min(first.get(name, run.due), run.due)
+        ready = [
+            (run.at, key) for key, run in self._conductor.open.items()
+            if run.at <= now and run.due == first[key[0]] and key not in self._tasks
+        ]  # fmt: skip
+        for _, key in sorted(ready)[: max(0, self._most - len(self._tasks))]:
+            self._tasks[key] = asyncio.create_task(self._conductor.conduct(key[0], self._conductor.open[key]))
+
+    async def _chored(self, chore: Chore, now: float) -> None:
+        try:
+            await chore(now)
+        except GossamerError as error:
+            self._say("not cleaned", reason=str(error))
+
+    async def _store_away(self, error: GossamerError) -> None:
+        """Say so once; an embedded store is started again, another one is waited for."""
+        if not self._away:
+            self._away = True
+            self._say("store is away", reason=str(error))
+        if self._embedded is not None and isinstance(error, StoreError):
+            with contextlib.suppress(StoreError):
+                url = await asyncio.to_thread(self._embedded.again)
+                fresh = await open_url(url, embedded=True)
+                await self._store.close()
+                self._store.client, self._store.url = fresh.client, url
+
+    async def _end(self) -> None:
+        """Crawls that run here end gracefully; the lead is kept meanwhile, then given up."""
+        self._say("stops", crawls=len(self._tasks))
+        tasks = list(self._tasks.values()) + ([self._side] if self._side is not None else [])
+        if self._side is not None:
+            self._side.cancel()
+        deadline = asyncio.get_running_loop().time() + GRACE
+        while any(not task.done() for task in tasks) and asyncio.get_running_loop().time() < deadline:
+            with contextlib.suppress(StoreError):
+                await self._schedules.lead(self.owner, HOLD)
+            await asyncio.wait(tasks, timeout=BEAT)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(StoreError):
+            await self._schedules.lead(self.owner, 0)
+
+
+def planned(entry: Entry, cron: Cron | None = None) -> Plan:
+    """A schedule made ready. Raises ValueError."""
+    cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
+    return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))
+
+
+def stamp(moment: float) -> str:
+    """A moment, UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,27 @@
+"""A real store whose clock moves, with schedules in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from clockwork import Moved, moved_store
+from gossamer.assemble import open_url
+from gossamer.scheduler import loop
+from scheduler.made import Bed
+
+
+@pytest.fixture
+def moved() -> Iterator[Moved]:
+    with moved_store() as found:
+        yield found
+
+
+@pytest.fixture
+async def bed(moved: Moved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bed]:
+    monkeypatch.setattr(loop, "BEAT", 0.05)
+    store = await open_url(moved.url, embedded=False)
+    yield Bed(moved, store, tmp_path)
+    await store.close()

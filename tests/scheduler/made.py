@@ -1,0 +1,91 @@
+"""A bed for schedulers: one in this process on a real store whose clock moves; its crawls replay a folder of pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from clockwork import Moved
+from gossamer.assemble import open_url
+from gossamer.cli.scheduler import judge
+from gossamer.frontier.schedules import Run, Schedule, Schedules, Task
+from gossamer.frontier.store import Store
+from gossamer.scheduler import loop
+from gossamer.scheduler.conducting import Here
+from gossamer.scheduler.making import check
+from gossamer.settings import Settings
+
+HOST = "https://a.example"
+
+
+class Bed:
+    """A store with schedules, and schedulers that come and go."""
+
+    def __init__(self, moved: Moved, store: Store, folder: Path) -> None:
+        self.moved, self.store, self.folder = moved, store, folder
+        self.schedules = Schedules(store)
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.settings = Settings(store=moved.url, data=str(folder / "data"), retries=())
+        self.archive = folder / "archive"
+        for host in "abc":
+            page = self.archive / f"{host}.example" / "index.html"
+            page.parent.mkdir(parents=True)
+            page.write_text(f"<title>{host}</title>")
+
+    async def add(
+        self, name: str = "s", cron: str = "0 * * * *", targets: tuple[str, ...] = (f"{HOST}/",), **more: Any
+    ) -> Schedule:
+        """Add a schedule whose clock begins now."""
+        options = {"archive": str(self.archive), "retries": "none", **more.pop("options", {})}
+        outputs = [(str(self.folder / output), False) for output in more.pop("outputs", ("out-{run}.jsonl",))]
+        task = Task(list(targets), options, outputs, str(self.folder), more.pop("fail_on", None))
+        schedule = Schedule(name=name, cron=cron, task=task, **more)
+        check(schedule)
+        await self.schedules.put(schedule, from_now=True)
+        return schedule
+
+    @asynccontextmanager
+    async def scheduler(self, at_once: int = 4) -> AsyncIterator[asyncio.Event]:
+        """One that works within the block; it has a connection of its own, as a process has."""
+        stop = asyncio.Event()
+        store = await open_url(self.moved.url, embedded=False)
+        one = loop.Scheduler(
+            self.settings, store, None, Here(store, stop, at_once), say=lambda event, **facts: self.events.append((event, facts)),
+            judge=judge, stop=stop,
+        )  # fmt: skip
+        task = asyncio.create_task(one.run())
+        try:
+            yield stop
+        finally:
+            stop.set()
+            await task
+            await store.close()
+
+    async def ended(self, number: int, name: str = "s") -> list[Run]:
+        """Wait for so many ended runs; they, in the order of their due times."""
+        for _ in range(1000):
+            found = await self.schedules.ended(name)
+            if len(found) >= number and not [run for run in await self.schedules.open(name) if run.state != "waiting"]:
+                break
+            await asyncio.sleep(0.02)
+        return sorted(await self.schedules.ended(name), key=lambda run: (run.due, run.part))
+
+    async def decided(self, name: str = "s") -> list[Run]:
+        """Wait for open runs; they."""
+        for _ in range(1000):
+            if found := await self.schedules.open(name):
+                return found
+            await asyncio.sleep(0.02)
+        raise AssertionError("nothing became due")
+
+    async def heard(self, event: str) -> dict[str, Any]:
+        """Wait for an event; its facts."""
+        for _ in range(1000):
+            for one, facts in self.events:
+                if one == event:
+                    return facts
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"nobody said {event!r}: {self.events}")
