@@ -184,7 +184,7 @@ class Bench:
         self.reader.keep = Failed(self.folder / "failed").keep
         files, own_tables = outputs(setup, self.sites)
         self.outputs = Outputs(
-            self.frontier, buckets=store.buckets, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
+            self.frontier, lock=self.folder / "output.lock", files=files, tables=[*own_tables, *tables],
             log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self.committer = Committer(self.frontier, self.outputs)

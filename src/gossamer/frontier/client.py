@@ -33,7 +33,7 @@ class Unsure(NamedTuple):
 
 
 _KEYLESS = frozenset(
-    ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "COMMAND", "ACL", "CLIENT", "ECHO")
+    ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "SCAN", "KEYS", "ACL", "CLIENT", "ECHO")
 )
 
 
@@ -44,6 +44,8 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
         found = args[3]
     elif len(args) < 2 or word.split()[0] in _KEYLESS:
         return None
+    elif word.split()[0] == "OBJECT" and " " not in word:
+        found = args[2]
     else:
         found = args[1]
     return found if isinstance(found, bytes) else str(found)

@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import hiredis
@@ -200,8 +200,7 @@ class Servers:
                     unknown = await _services(client)
                     tried.append(f"{place} (watches {unknown or 'no master'})")
                     continue
-                where = found if isinstance(found, tuple) else (found[0].decode(), int(found[1]))
-                await self._take(Place(str(where[0]), int(where[1])))
+                await self._take(Place(_text(found[0]), int(found[1])))
                 return
             except (RedisError, OSError, GossamerError) as error:
                 tried.append(f"{place} ({self._why(error, place)})")
@@ -285,8 +284,8 @@ def _masters(ranges: Any, asked: Place) -> list[tuple[int, int, Place]]:
         found = [(first, last, one["primary"]) for (first, last), one in ranges.items()]
     else:
         found = [(one[0], one[1], one[2][:2]) for one in ranges]
-    text = partial(str, encoding="utf-8")
-    return [
-        (int(first), int(last), Place((text(host) if isinstance(host, bytes) else host) or asked.host, int(port)))
-        for first, last, (host, port) in found
-    ]
+    return [(int(first), int(last), Place(_text(host) or asked.host, int(port))) for first, last, (host, port) in found]
+
+
+def _text(host: Any) -> str:
+    return host.decode() if isinstance(host, bytes) else str(host or "")

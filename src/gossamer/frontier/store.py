@@ -54,6 +54,11 @@ class Store:
         return BUCKETS_CLUSTER if self.client.servers.address.kind == "cluster" else BUCKETS_SERVER
 
     @property
+    def together(self) -> bool:
+        """Whether a script may act on several buckets: all of them lie on one server."""
+        return self.client.servers.address.kind != "cluster"
+
+    @property
     def patient(self) -> bool:
         """Whether an outage is waited for."""
         return self.client.patience.seconds > 0
@@ -108,6 +113,23 @@ class Store:
         replies = await self.client.send(commands, confirm=confirm)
         _still_wanted()
         return replies
+
+    async def once(self, *command: Any) -> Any:
+        """One command, tried once; raises Away where `run` would wait."""
+        (reply,) = await self.client.send([(command, {})])
+        _still_wanted()
+        if isinstance(reply, Exception):
+            raise explained(reply, self.client.servers.address)
+        return reply
+
+    async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
+        """Buckets (all, or these) in groups that lie on one server. Raises Away."""
+        some = range(self.buckets) if buckets is None else buckets
+        servers = self.client.servers
+        groups: dict[Any, list[int]] = {}
+        for bucket in some:
+            groups.setdefault(await self.guard(servers.serving(keys.tag(bucket))), []).append(bucket)
+        return list(groups.values())
 
     def note(self, error: GossamerError) -> None:
         """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
