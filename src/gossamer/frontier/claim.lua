@@ -6,9 +6,8 @@
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims:
 --   token, host, level, kind (page|gate|robots), robots version (robots: tries so far), pace, delay ms, crawl-delay ms,
 --   operator's delay ms or -1, vouchers, entry}.
--- Promise: at most `at once` claims of a host are out; while one of one is out the host has no next start; a host whose
---   robots.txt is unknown or old is claimed for robots.txt alone; every 8th claim comes from the lowest level. When another
---   server (or another run of it) has the bucket than before, no host is claimed until its own delay has passed since.
+-- Promise: at most `at once` claims of a host are out; while one of one is out the host has no next start; a host whose robots.txt is
+--   unknown or old is claimed for robots.txt alone; every 8th claim comes from the lowest level; change.lua.
 -- Cost: reads ready hosts only: O(log hosts + k); about 15 us a claim.
 local lane, k, lease, fixed, default = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
@@ -17,18 +16,6 @@ local tat
 k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end
 
--- When the server that has the bucket now was first asked, in ms; 0: nobody else had it before.
-local function changed_at()
-  if ARGV[13] == '' then return 0 end
-  local run, at = string.match(call('GET', T .. 'e') or '', '^(%S+) (%d+)$')
-  if run ~= ARGV[13] then
-    at = run and now or 0
-    call('SET', T .. 'e', ARGV[13] .. ' ' .. at)
-  end
-  return tonumber(at)
-end
-
-local since
 local function grant(host, hv, delay, got, kind, versions)
   local n1, vouchers = now + delay, call('HGET', C .. 'h:' .. host, 'v') or ''
   local last, leases, records = call('HINCRBY', C .. 'n', 'token', #got), {}, {}
@@ -48,11 +35,7 @@ local function visit(host, hk, hv, free, share)
   local expiry = {h = num(hv[11], 0), s = num(hv[13], 0)}
   local delay = num(hv[7], fixed >= 0 and fixed or num(hv[6], default))
   if obey then delay = math.max(delay, num(hv[8], 0)) end
-  if since + delay > now and since > 0 then
-    slot(host).n = math.max(slot(host).n, since + delay)
-    arm(host, true)
-    return 0
-  end
+  if held(host, delay) then return 0 end
   promote(host)
   local turn, robots = num(hv[14], 0), nil
   local got = pop(host, delay == 0 and math.min(free, share) or hv[15] and gate or 1, turn)
@@ -82,7 +65,7 @@ end
 
 local hosts, claimed = call('ZRANGE', heap, '-inf', now, 'BYSCORE', 'LIMIT', 0, k), 0
 local share = math.ceil(k / math.max(1, #hosts))
-since = #hosts > 0 and changed_at()
+if #hosts > 0 then look_for_change(ARGV[13]) end
 for _, host in ipairs(hosts) do
   local hk = T .. 'h:' .. host
   local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z', 'w')

@@ -16,7 +16,8 @@ from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away, GossamerError
 from gossamer.frontier.patience import Patience
-from gossamer.frontier.servers import Server, Servers
+from gossamer.frontier.server import Server
+from gossamer.frontier.servers import Servers
 from gossamer.frontier.trouble import passing
 
 HOPS = 5
@@ -65,7 +66,7 @@ class Client(redis.Redis):
             try:
                 return await self._once(args, options)
             except (RedisError, OSError, Away) as error:
-                if self.patience.seconds <= 0 or not passing(error):
+                if not self.patience.patient or not passing(error):
                     raise
                 await self.patience.wait(error)
 
@@ -142,6 +143,7 @@ class Client(redis.Redis):
 
     async def _healthy(self) -> None:
         """Raise while some server does not take writes."""
+        await self.servers.drop_idle()
         await self.servers.look()
         for server in await self.servers.all():
             key = await self._key_at(server)
@@ -176,7 +178,7 @@ class Pipe(Pipeline):
         commands, self.command_stack = cast(list[Command], list(self.command_stack)), []
         patience = self._client.patience
         replies = await self._client.send(commands, self.is_transaction)
-        while patience.seconds > 0:
+        while patience.patient:
             left = [j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and passing(reply)]
             if not left:
                 break

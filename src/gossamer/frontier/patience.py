@@ -25,10 +25,18 @@ class Patience:
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds
+        self.outages = 0
+        """Outages so far."""
         self._probe, self._where = probe, where
         self._prober: asyncio.Task[None] | None = None
-        self._since = self._ended = 0.0
+        self._since = self._ended = float("-inf")
         self._pause = FIRST
+        self._told = False
+
+    @property
+    def patient(self) -> bool:
+        """Whether an outage is waited for at all."""
+        return self.seconds > 0
 
     @property
     def away(self) -> bool:
@@ -37,15 +45,16 @@ class Patience:
 
     def note(self, error: BaseException) -> None:
         """A call failed: an outage begins, unless one goes on. Raises the error where nobody waits, or not any longer."""
-        if not passing(error) or self.seconds <= 0:
+        if not passing(error) or not self.patient:
             raise error
+        now = time.monotonic()
         if not self.away:
-            now = time.monotonic()
             if now - self._ended > CALM:
                 self._since, self._pause = now, FIRST
-                _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, error)
-            self._prober = asyncio.get_running_loop().create_task(self._until_back())
-        if time.monotonic() - self._since > self.seconds:
+            self._told = False
+            self.outages += 1
+            self._prober = asyncio.get_running_loop().create_task(self._until_back(error))
+        if now - self._since > self.seconds:
             raise error
 
     async def wait(self, error: BaseException) -> None:
@@ -64,17 +73,24 @@ class Patience:
             self._prober.cancel()
             await asyncio.wait((self._prober,))
 
-    async def _until_back(self) -> None:
+    async def _until_back(self, error: BaseException) -> None:
+        began = time.monotonic()
         while True:
             await asyncio.sleep(self._pause * random.uniform(0.75, 1.0))
             self._pause = min(2 * self._pause, LONGEST)
             try:
                 await self._probe()
-            except Exception as error:
-                if not passing(error):
-                    _log.warning("the store at %s: %s", self._where, error)
+            except Exception as now:
+                if not passing(now):
+                    _log.warning("the store at %s: %s", self._where, now)
                     raise
+                error = now
             else:
                 self._ended = time.monotonic()
-                _log.warning("the store at %s answers again after %.1f s", self._where, self._ended - self._since)
+                if self._told:
+                    _log.warning("the store at %s answers again after %.1f s", self._where, self._ended - began)
                 return
+            if not self._told:  # a connection that broke is no outage: the first probe finds all well
+                self._told = True
+                why = str(error).removeprefix(f"the store at {self._where} ").removeprefix("does not answer: ")
+                _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, why)

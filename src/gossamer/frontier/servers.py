@@ -1,7 +1,6 @@
 """Which servers hold the store now: one, the master that Sentinels name, or the masters of a Cluster.
 
-Nothing is kept beyond what a look brings: after an outage the next look finds who took over. A connection notes the run id of its
-server's process, so that a claim can say to whom it believes to talk (`claim.lua` holds hosts after a change).
+Nothing is kept beyond what a look brings: after an outage the next look finds who took over.
 """
 
 from __future__ import annotations
@@ -13,84 +12,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-import hiredis
 import redis.asyncio as redis
 from redis.crc import key_slot
 from redis.exceptions import MovedError, RedisError, ResponseError
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.frontier.address import Address, Place
+from gossamer.frontier.server import Server
 from gossamer.frontier.trouble import explained, passing, refused
 
 SLOTS = 16384
 FRESH = 5.0
 """Seconds for which a look is good when nothing fails."""
-RUN = "run id of the server"
-"""As the last argument of a command it becomes the run id of the server's process that the connection leads to."""
-_RUN_ID = re.compile(rb"run_id:(\w+)")
-
-
-class _Packing:
-    """Packs commands in C: redis-py's own packer costs 1 us an argument, and a page has a hundred of them."""
-
-    run_id = b""
-
-    def pack_command(self, *args: Any) -> list[bytes]:
-        """One buffer of one command; `SCRIPT LOAD` is two words on the wire."""
-        if args[-1] is RUN:
-            args = (*args[:-1], self.run_id)
-        return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
-
-
-async def _greet(connection: Any) -> None:
-    """What a new connection does first: log in, and learn whose process is at the other end."""
-    await connection.on_connect()
-    try:
-        await connection.send_command("INFO", "server")
-        text = await connection.read_response()
-    except ResponseError:  # the user may not ask
-        connection.run_id = b""
-        return
-    found = _RUN_ID.search(text if isinstance(text, bytes) else str(text).encode())
-    connection.run_id = found[1] if found else b""
-
-
-class Server:
-    """One process that takes writes, and the connections to it."""
-
-    def __init__(self, place: Place, address: Address, timeout: float, *, plain: bool = False) -> None:
-        self.place = place
-        self.replicas = 0
-        """Replicas that follow it."""
-        self.info: dict[str, Any] = {}
-        kind = "unix" if not place.port else "tls" if address.tls else "tcp"
-        base = {
-            "unix": redis.UnixDomainSocketConnection, "tls": redis.SSLConnection, "tcp": redis.Connection,
-        }[kind]  # fmt: skip
-        where: dict[str, Any] = {"host": place.host, "port": place.port, "socket_keepalive": True}
-        self.client = redis.Redis(
-            connection_pool=redis.BlockingConnectionPool(
-                connection_class=type("Packing", (_Packing, base), {}), max_connections=64, timeout=timeout,
-                socket_timeout=timeout, socket_connect_timeout=min(timeout, 3.0), retry=None,
-                redis_connect_func=None if plain else _greet,
-                **(where if place.port else {"path": place.host}), **address.options(),
-            )
-        )  # fmt: skip
-
-    @property
-    def mode(self) -> str:
-        """standalone, sentinel or cluster."""
-        return str(self.info.get("redis_mode") or self.info.get("server_mode") or "standalone")
-
-    async def look(self) -> None:
-        """Ask what it is, and who follows it."""
-        self.info = dict(await self.client.info())
-        followers = [v for k, v in self.info.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
-        self.replicas = sum(one.get("state") == "online" for one in followers)
-
-    async def close(self) -> None:
-        """Let the connections go."""
-        await self.client.connection_pool.aclose()
 
 
 @lru_cache(8192)
@@ -165,6 +98,11 @@ class Servers:
                 raise explained(error, self.address) from error
             self._looked = time.monotonic()
 
+    async def drop_idle(self) -> None:
+        """Connections from before an outage lead nowhere."""
+        for server in self._by_place.values():
+            await server.client.connection_pool.disconnect(inuse_connections=False)
+
     async def close(self) -> None:
         """Let all connections go."""
         for server in self._by_place.values():
@@ -192,6 +130,7 @@ class Servers:
     async def _ask_sentinels(self) -> None:
         tried: list[str] = []
         unknown = None
+        named: set[Place] = set()
         for place in self._order(self._sentinels):
             try:
                 client = self._sentinel(place)
@@ -200,7 +139,11 @@ class Servers:
                     unknown = await _services(client)
                     tried.append(f"{place} (watches {unknown or 'no master'})")
                     continue
-                await self._take(Place(_text(found[0]), int(found[1])))
+                master = Place(_text(found[0]), int(found[1]))
+                if master in named:
+                    continue
+                named.add(master)
+                await self._take(master)
                 return
             except (RedisError, OSError, GossamerError) as error:
                 tried.append(f"{place} ({self._why(error, place)})")
@@ -265,7 +208,9 @@ class Servers:
     def _why(self, error: BaseException, place: Place) -> str:
         if refused(error):
             raise explained(error, self.address) from error
-        return str(error).replace(f"Error 111 connecting to {place}. ", "")
+        return re.sub(
+            r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?", r"\1 cannot be reached. ", str(error)
+        ).strip(" .")
 
 
 async def _call(client: redis.Redis, *args: Any) -> Any:

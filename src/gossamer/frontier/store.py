@@ -28,7 +28,7 @@ _SHARED = {
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits"),
+    "claim": ("prelude", "queue", "limits", "change"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue"),
     "move": ("prelude", "queue"),
@@ -61,7 +61,7 @@ class Store:
     @property
     def patient(self) -> bool:
         """Whether an outage is waited for."""
-        return self.client.patience.seconds > 0
+        return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
         """Check version, bucket count and Public Suffix List against the store, or write them into an empty one."""

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.errors import GossamerError, Moved, Stale
+from gossamer.errors import Moved, Stale
 from gossamer.frontier.everywhere import Everywhere
 from gossamer.frontier.keys import tag
-from gossamer.frontier.servers import RUN
+from gossamer.frontier.patience import Patience
+from gossamer.frontier.server import RUN
 from gossamer.frontier.settling import Settling
 from gossamer.frontier.shares import Shares
 from gossamer.frontier.store import Store
@@ -69,23 +70,14 @@ class Frontier:
         return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
 
     @property
-    def patient(self) -> bool:
-        """Whether the store's outages are waited for."""
-        return self.store.patient
-
-    @property
-    def away(self) -> bool:
-        """Whether an outage is being waited for."""
-        return self.store.client.patience.away
+    def patience(self) -> Patience:
+        """How the store's outages are waited for."""
+        return self.store.client.patience
 
     @property
     def together(self) -> bool:
         """Whether commits of several buckets settle all or nothing."""
         return self.store.together
-
-    def note(self, error: GossamerError) -> None:
-        """A call failed: raises the error, unless it is an outage that is waited for."""
-        self.store.note(error)
 
     @property
     def _depths(self) -> int:

@@ -51,10 +51,10 @@ class Asking:
 
     async def claims(self, want: int) -> list[Claimed]:
         """One round: about `want` claims from the buckets that are due; nothing when none is."""
-        if self._buckets > 1:
+        if self._buckets > 1 and not self._frontier.patience.away:
             await self._look()
         asks = self._asks(want)
-        if not asks:
+        if not asks or self._frontier.patience.away:
             return []
         got = await self._frontier.everywhere.claim(asks)
         now = time.monotonic()

@@ -16,16 +16,15 @@ from gossamer.errors import Away, GossamerError
 from gossamer.parts import Frontier
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
+from gossamer.road.keeper import Keeper
 from gossamer.visit import Claim, Settle, Visit
 
-RENEW, SWEEP, LOOK = 10.0, 5.0, 0.5
-"""Seconds between renewals of all leases, sweeps, looks at the crawl's state; the keeper's turns come every TICK."""
+LOOK = 0.5
+"""Seconds between looks at the crawl's state."""
 GRACE = 8.0
 """Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
 ANSWER = 1.0
 """Seconds that a stop waits for claims under way: else their leases would have to run out."""
-BACK = 3.0
-"""Seconds after an outage in which nobody sweeps: who lives renews first."""
 ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
 ENDS = {"stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled"}
@@ -61,7 +60,7 @@ class Worker:
         self._alone = False
         self._failed: Exception | None = None
         self._asking = Asking(frontier, buckets)
-        self._landed: set[tuple[int, int]] = set()
+        self._keeper = Keeper(frontier, self.held, committer, self._asking)
 
     async def run(self) -> str:
         """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise."""
@@ -69,16 +68,12 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(self.committer.run())
-                keepers = group.create_task(self._keep()), group.create_task(self._watch())
+                keepers = group.create_task(self._keeper.run(self._news.set)), group.create_task(self._watch())
                 await self._crawl()
                 ends = time.monotonic() + GRACE + 1.0
                 await self._drain()
                 self.committer.close()
-                if self.frontier.patient and self._stop.is_set():  # what the store does not hear of is visited again
-                    await asyncio.wait((commit,), timeout=ends - time.monotonic())
-                    commit.cancel()
-                else:
-                    await commit
+                await self._last_commit(commit, ends)
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
@@ -89,13 +84,25 @@ class Worker:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         return self.outcome
 
+    async def _last_commit(self, commit: asyncio.Task[None], ends: float) -> None:
+        """Wait for it; but what a store that is away does not hear of when the worker is stopped is visited again."""
+        if self.frontier.patience.patient:
+            stopped = asyncio.create_task(self._stop.wait())
+            await asyncio.wait((commit, stopped), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            await asyncio.wait((commit,), timeout=max(0.0, ends - time.monotonic()))
+            if not commit.done():
+                commit.cancel()
+                return
+        await commit
+
     async def _crawl(self) -> None:
         while not self.outcome:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
             self._begin()
-            limit = await (self._claim_unless_stopped() if self.frontier.patient else self._claim())
+            limit = await (self._claim_unless_stopped() if self.frontier.patience.patient else self._claim())
             self._begin()
             if self._stop.is_set():
                 self.outcome = "stopped"
@@ -194,14 +201,14 @@ class Worker:
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
             self.held.pop((visit.claim.bucket, visit.claim.token), None)
-            self._landed.discard((visit.claim.bucket, visit.claim.token))
+            self._keeper.landed.discard((visit.claim.bucket, visit.claim.token))
             self._asking.touch(visit.claim.bucket)
         self._news.set()
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
         pause = max(0.0, self._asking.next_at - time.monotonic()) if not self._paused else TICK
-        if self.frontier.away:
+        if self.frontier.patience.away:
             pause = TICK
         try:
             async with asyncio.timeout(min(max(pause, 0.001), TICK)):
@@ -217,7 +224,7 @@ class Worker:
             try:
                 is_open, added = await self.frontier.everywhere.left()
             except Away as error:
-                self.frontier.note(error)
+                self.frontier.patience.note(error)
                 return False
             if is_open:
                 return False
@@ -234,50 +241,6 @@ class Worker:
             self._paused = state == "paused"
             self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
-
-    async def _keep(self) -> None:
-        """Renew leases, sweep, free hosts while a sink is slow."""
-        renewed = swept = time.monotonic()
-        away = False
-        while True:
-            await asyncio.sleep(TICK)
-            now = time.monotonic()
-            if self.frontier.away:
-                away = True
-            elif away or now - renewed >= RENEW:
-                if away:
-                    swept = now - SWEEP + BACK
-                away, renewed = False, now
-                await self._renew()
-            if not away and now - swept >= SWEEP:
-                swept = now
-                await self.frontier.everywhere.sweep()
-            await self._free_hosts()
-            self._news.set()
-
-    async def _renew(self) -> None:
-        by_bucket: dict[int, list[int]] = {}
-        for bucket, token in self.held:
-            by_bucket.setdefault(bucket, []).append(token)
-        for lost in await self.frontier.everywhere.renew(by_bucket):
-            self.held.pop(lost, None)
-
-    async def _free_hosts(self) -> None:
-        """What is over but not durable for a while keeps no host waiting."""
-        late = time.monotonic() - TICK
-        by_bucket: dict[int, list[Visit]] = {}
-        for visit in self.committer.unsettled():
-            name = visit.claim.bucket, visit.claim.token
-            if visit.settle.action and visit.put_at < late and name not in self._landed:
-                by_bucket.setdefault(visit.claim.bucket, []).append(visit)
-        if by_bucket and not self.frontier.away:
-            now = time.monotonic()
-            for bucket, visits in by_bucket.items():
-                self._landed.update((bucket, visit.claim.token) for visit in visits)
-                self._asking.touch(bucket)
-            await self.frontier.everywhere.landed(
-                {b: [visit.ends(now) for visit in some] for b, some in by_bucket.items()}
-            )
 
     def _give_back(self, claim: Claim) -> None:
         """Nothing was asked of its host. (A robots claim is left to run out.)"""
