@@ -20,7 +20,7 @@ from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
+from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect, reach
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog
@@ -112,11 +112,15 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     return store, embedded
 
 
-async def open_url(url: str, *, embedded: bool) -> Store:
-    """A checked store by URL: a data folder's own, or a shared one, on a socket or not."""
-    store = connect(url)
-    await reach(store, 5.0)
-    await store.open(BUCKETS_EMBEDDED if embedded else BUCKETS_SERVER, urls.psl_hash())
+async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
+    """A checked store by URL: a data folder's own, or a shared one; `patience`: seconds for which its outages are waited for."""
+    store = connect(url, patience=patience, embedded=embedded)
+    try:
+        await reach(store, 5.0)
+        await store.open(BUCKETS_EMBEDDED if embedded else store.usual_buckets, urls.psl_hash())
+    except BaseException:
+        await store.close()
+        raise
     return store
 
 
@@ -184,7 +188,7 @@ class Bench:
         self.reader.keep = Failed(self.folder / "failed").keep
         files, own_tables = outputs(setup, self.sites)
         self.outputs = Outputs(
-            self.frontier, buckets=store.buckets, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
+            self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self._visits = self._visitor(settings)

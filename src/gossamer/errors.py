@@ -36,6 +36,10 @@ class StoreError(GossamerError):
     exit_code = 8
 
 
+class Away(StoreError):
+    """The store does not answer now, or cannot take writes now: it may come back by itself."""
+
+
 class CrawlFailed(GossamerError):
     """No page succeeded, and trying again later could help."""
 

@@ -176,8 +176,10 @@ def file(value: object) -> str:
 def store(value: object) -> str:
     """The URL of a store."""
     text = line(value)
-    if not re.match(r"(?:rediss?|valkeys?|unix)://", text):
-        raise ValueError("it is a URL that begins with redis, rediss, valkey, valkeys or unix and ://")
+    if not re.match(r"(?:(?:rediss?|valkeys?)(?:\+(?:sentinel|cluster|unix))?|unix)://", text):
+        raise ValueError(
+            "it is a URL that begins with redis, rediss, valkey, valkeys, unix, redis+sentinel or redis+cluster and ://"
+        )
     return text
 
 

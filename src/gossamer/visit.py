@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -100,13 +101,16 @@ Adds = dict[Group, list[Any]]
 
 
 class Claimed(msgspec.Struct):
-    """What asking for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits);
+    """What asking a bucket for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits);
     `limit`: the limit that is reached (pages, bytes) or ''."""
 
     now: int
     next_at: int
     limit: str
     claims: list[Claim]
+    bucket: int = 0
+    sure: bool = True
+    """False: no replica of the store knows of the claims, so they must not be visited."""
 
 
 class Settle(msgspec.Struct):
@@ -125,6 +129,16 @@ class Settle(msgspec.Struct):
     mark: int | None = None
     """Fingerprint of the URL where depths are kept: it was visited at `depth`."""
     depth: int = 0
+
+
+class Commit(NamedTuple):
+    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths (path, committed, new)."""
+
+    bucket: int
+    settles: Sequence[Settle]
+    counts: dict[str, int]
+    adds: Adds
+    files: Sequence[tuple[str, int, int]] = ()
 
 
 class Visit(msgspec.Struct):

@@ -1,8 +1,8 @@
-"""A frontier on the test's own store; after each test no key is left that `frontier.keys` does not name."""
+"""A frontier on the test's own store, a server and a Cluster in turn; after each test no key is left that `frontier.keys` does not name."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import Request, pack
 from gossamer.visit import Adds, Claim, Claimed, Settle
+from servers.cluster import Cluster, cluster
 
 
 def no_strange_keys(client: redis.Redis) -> None:
@@ -25,9 +26,31 @@ def checked_keys(key_checks: list[Callable[[redis.Redis], None]]) -> None:
     key_checks.append(no_strange_keys)
 
 
+@pytest.fixture(scope="session")
+def whole_cluster() -> Iterator[Cluster]:
+    with cluster() as one:
+        yield one
+
+
 @pytest.fixture
-async def store(valkey_url: str) -> AsyncIterator[Store]:
-    store = connect(valkey_url)
+def cluster_url(whole_cluster: Cluster) -> Iterator[str]:
+    """`redis+cluster://...` of an empty Cluster of three nodes."""
+    whole_cluster.empty()
+    yield whole_cluster.url
+    for node in whole_cluster.nodes:
+        with node.client() as client:
+            no_strange_keys(client)
+
+
+@pytest.fixture(params=["server", "cluster"])
+def any_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty store of each kind."""
+    return str(request.getfixturevalue({"server": "valkey_url", "cluster": "cluster_url"}[request.param]))
+
+
+@pytest.fixture
+async def store(any_url: str) -> AsyncIterator[Store]:
+    store = connect(any_url)
     await store.open(1, "test")
     yield store
     await store.close()

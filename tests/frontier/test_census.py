@@ -21,10 +21,11 @@ A, B = "a.example", "b.test:8080"
 QUICK = Policy(delay=0, obey_robots=False, per_host=100, sets=4)
 
 
-@pytest.fixture(params=[1, 4])
-async def store(request: pytest.FixtureRequest, valkey_url: str) -> AsyncIterator[Store]:
-    opened = connect(valkey_url)
-    await opened.open(request.param, "test")
+@pytest.fixture(params=[("valkey_url", 1), ("valkey_url", 4), ("cluster_url", 1024)], ids=["1", "4", "cluster"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    url, buckets = request.param
+    opened = connect(request.getfixturevalue(url))
+    await opened.open(buckets, "test")
     yield opened
     await opened.close()
 

@@ -80,9 +80,9 @@ async def test_settle_is_all_or_nothing(bed: Beds, store: Store) -> None:
             0, [Settle(one.token, "d"), Settle(two.token, "d")], {"pages": 2}, adds, [("out", 0, 10)]
         )
     assert (await b.counts())["pages"] == 1
-    assert await b.frontier.lengths(0, ["out"]) == [None]
+    assert await b.frontier.lengths(["out"]) == [None]
     await b.frontier.settle(0, [Settle(two.token, "d")], {"pages": 1}, adds, [("out", 0, 10)])
-    assert await b.frontier.lengths(0, ["out"]) == [10]
+    assert await b.frontier.lengths(["out"]) == [10]
     assert paths(await b.claim()) == ["/3"]
 
 
@@ -190,20 +190,21 @@ async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
 
 async def test_the_first_length_of_a_file_is_on_the_disk_before_any_row(bed: Beds, store: Store) -> None:
     """Else a power cut in the first second would leave rows that no crawl knows of, and they would be written twice."""
-    b = bed()
-    await store.client.config_resetstat()
+    b, server = bed(), (await store.client.servers.serving("{b:000}")).client
+    await server.config_resetstat()
     await b.frontier.base("one", 7)
     await b.frontier.base("one", 99)
-    assert await b.frontier.lengths(0, ["one"]) == [7]
-    waited = (await store.client.info("commandstats"))["cmdstat_waitaof"]
+    assert await b.frontier.lengths(["one"]) == [7]
+    waited = (await server.info("commandstats"))["cmdstat_waitaof"]
     assert (waited["calls"], waited["failed_calls"], waited["rejected_calls"]) == (2, 0, 0)
-    assert (await store.client.config_get("appendfsync"))["appendfsync"] == "everysec"
+    assert (await server.config_get("appendfsync"))["appendfsync"] == "everysec"
 
 
 async def test_a_store_that_keeps_nothing_on_disk_is_not_waited_for(bed: Beds, store: Store) -> None:
-    await store.client.config_set("appendonly", "no")
+    server = (await store.client.servers.serving("{b:000}")).client
+    await server.config_set("appendonly", "no")
     try:
         await bed().frontier.base("one", 7)
     finally:
-        await store.client.config_set("appendonly", "yes")
-    assert await bed().frontier.lengths(0, ["one"]) == [7]
+        await server.config_set("appendonly", "yes")
+    assert await bed().frontier.lengths(["one"]) == [7]

@@ -123,7 +123,7 @@ class Road:
         )  # fmt: skip
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
-        self.outputs = Outputs(self.frontier, buckets=1, lock=folder / "lock", files=files, tables=tables)
+        self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
         self.committer = Committer(self.frontier, self.outputs)
         self.worker = Worker(
             self.frontier, self.visitor, self.committer, buckets=1, concurrency=concurrency, state=self._state, stop=self.stop,

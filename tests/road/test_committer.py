@@ -76,7 +76,7 @@ async def test_rows_are_there_when_claims_are_settled(road: Make) -> None:
     assert sorted(rows(table.path)) == URLS
     n = await table.counts()
     assert (n["pages"], n["open"], await table.leases()) == (6, 0, 0)
-    assert (await table.frontier.lengths(0, [str(table.path)])) == [table.path.stat().st_size]
+    assert (await table.frontier.lengths([str(table.path)])) == [table.path.stat().st_size]
     table.outputs.release()
 
 
@@ -231,13 +231,13 @@ async def test_a_lost_reply_writes_nothing_twice(road: Make, monkeypatch: pytest
     """The store has settled, nobody heard of it: the next worker reads the length again and keeps the rows."""
     table = road(Net())
     await table.outputs.open()
-    settle = table.frontier.settle
+    settle = table.frontier.settle_all
 
     async def lost(*given: object, **more: object) -> None:
         await settle(*given, **more)  # type: ignore[arg-type] # handed on
         raise ConnectionError
 
-    monkeypatch.setattr(table.frontier, "settle", lost)
+    monkeypatch.setattr(table.frontier, "settle_all", lost)
     with pytest.raises(ConnectionError):
         await commit(table, *await claimed(table, *URLS))
     table.outputs.release()

@@ -14,6 +14,7 @@ import pytest
 
 from gossamer.frontier.store import Store
 from gossamer.politeness.pace import Delay
+from gossamer.road import keeper as keeping
 from gossamer.road import worker as working
 from gossamer.visit import Claim, Visit
 from road.made import SEED, Make, Net, Road, links, until
@@ -225,8 +226,8 @@ async def test_a_url_that_killed_its_workers_runs_alone(road: Make, store: Store
 
 
 async def test_leases_are_renewed_while_a_visit_is_long(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "RENEW", 0.2)
-    monkeypatch.setattr(working, "SWEEP", 0.2)
+    monkeypatch.setattr(keeping, "RENEW", 0.2)
+    monkeypatch.setattr(keeping, "SWEEP", 0.2)
     table = road(Net({}, wait=1.5), lease=700)
     await table.add(SEED)
     assert await table.run() == "finished"
@@ -236,7 +237,7 @@ async def test_leases_are_renewed_while_a_visit_is_long(road: Make, monkeypatch:
 
 async def test_a_lost_lease_is_fetched_again_and_written_once(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a laptop's sleep: the leases are gone, another worker has the claims; the links are not lost."""
-    monkeypatch.setattr(working, "RENEW", 0.2)
+    monkeypatch.setattr(keeping, "RENEW", 0.2)
     net = slow_site(0.8)
     table = road(net)
     await table.add(SEED)

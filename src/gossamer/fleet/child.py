@@ -13,6 +13,8 @@ from gossamer.fleet.works import TICK, Me, Works
 from gossamer.frontier.slots import BEAT, Slots
 from gossamer.frontier.store import Store
 
+PATIENCE = 40.0
+"""Seconds for which a slice waits for a store that is away; less than it may hang."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -78,7 +80,7 @@ class Child:
 
     async def _opened(self) -> tuple[Store, Works]:
         if self._store is None or self._works is None:
-            self._store = await open_url(self.me.settings.store or "", embedded=False)
+            self._store = await open_url(self.me.settings.store or "", embedded=False, patience=PATIENCE)
             self._works = Works(self.me, self._store, self._halt)
         return self._store, self._works
 

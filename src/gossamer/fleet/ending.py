@@ -67,7 +67,7 @@ class Ending:
         files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args))
         frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
         lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
-        parts: Any = Outputs(frontier, buckets=self._store.buckets, lock=lock, files=files, tables=tables)
+        parts: Any = Outputs(frontier, lock=lock, files=files, tables=tables)
         try:
             await parts.finish()
         finally:

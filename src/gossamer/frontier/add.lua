@@ -8,4 +8,4 @@
 -- Promise: adding twice is the same as adding once.
 -- Cost: see links.lua; the client sends at most 500 URLs a call.
 call('SADD', T .. 'c', ARGV[1])
-return add(ARGV, 9)
+return add(ARGV, 9, #ARGV, 6)

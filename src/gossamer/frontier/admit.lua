@@ -12,4 +12,4 @@ for _, held in ipairs(call('LRANGE', key, 0, -1)) do
 end
 call('DEL', key)
 if #list == 0 then return 0 end
-return add(list, 1)[1]
+return add(list, 1, #list, 6)[1]

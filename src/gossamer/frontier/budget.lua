@@ -7,7 +7,7 @@
 -- pages and a hundredth. Hosts that nobody vouches for share a hundredth, for each costs its robots.txt, too.
 -- cap < 0: -cap for everybody. Returns the room, and the count of the crawl that what is taken goes to.
 local elsewhere = {0, 0, 0} -- pages, strangers, singles of the other buckets (shares.py)
-local pools = {strangers = 0, singles = 0}
+local pools = {strangers = 0, singles = 0} -- what this add took of the shares
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')
   if voucher ~= '' and num(v[2], 0) < 10 and call('SADD', C .. 'v:' .. host, voucher) == 1 then

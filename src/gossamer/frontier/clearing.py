@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
-QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "l", "lp")
+QUEUES = ("q:", "t:", "h:", "r:", "a:")
+LEASES = ("l", "lp")
 
 
 async def forget(store: Store, crawl: str) -> None:
     """Remove a crawl and all its keys (its hosts' shared state stays)."""
+    await _give_back(store, crawl)
+    await _remove(store, crawl, lambda _: True)
+    pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
-        await _give_back(store, bucket, crawl)
-        await _remove(store, f"{keys.tag(bucket)}{crawl}:*")
-        await store.guard(cast(Awaitable[Any], store.client.srem(f"{keys.tag(bucket)}c", crawl)))
-    await store.guard(store.client.delete(keys.record(crawl), keys.anchors(crawl)))
-    await store.guard(cast(Awaitable[Any], store.client.srem(keys.CRAWLS, crawl)))
+        pipe.srem(f"{keys.tag(bucket)}c", crawl)
+    pipe.delete(keys.record(crawl))
+    pipe.delete(keys.anchors(crawl))
+    pipe.srem(keys.CRAWLS, crawl)
+    await store.guard(pipe.execute())
 
 
 async def drop_queue(store: Store, crawl: str) -> int:
     """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
-    dropped = 0
+    await _give_back(store, crawl)
+    await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
+    pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
-        tag = f"{keys.tag(bucket)}{crawl}:"
-        await _give_back(store, bucket, crawl)
-        for part in QUEUES:
-            await _remove(store, tag + part)
-        counts = await store.guard(cast(Awaitable[Any], store.client.hmget(tag + "n", ["open", "infra"])))
-        left = int(counts[0] or 0) - int(counts[1] or 0)
-        pipe = store.client.pipeline()
-        pipe.hset(tag + "n", mapping={"open": 0, "infra": 0})
-        pipe.hincrby(tag + "n", "failed", left)
+        pipe.hmget(f"{keys.tag(bucket)}{crawl}:n", ["open", "infra"])
+    dropped = 0
+    for bucket, (is_open, infra) in enumerate(await store.guard(pipe.execute())):
+        left, key = int(is_open or 0) - int(infra or 0), f"{keys.tag(bucket)}{crawl}:n"
+        if not int(is_open or 0) and not int(infra or 0):
+            continue
+        change = store.client.pipeline()
+        change.hset(key, mapping={"open": 0, "infra": 0})
+        change.hincrby(key, "failed", left)
         if left:
-            pipe.hincrby(tag + "n", "err:expired", left)
-        await store.guard(pipe.execute())
+            change.hincrby(key, "err:expired", left)
+        await store.guard(change.execute())
         dropped += left
     return dropped
 
@@ -55,21 +61,23 @@ async def reopen(store: Store, host: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.hdel(key, "w", "ah", "as", *closed)))
 
 
-async def _give_back(store: Store, bucket: int, crawl: str) -> None:
+async def _give_back(store: Store, crawl: str) -> None:
     """Claims of processes that died hold slots of their hosts, which other crawls share: return them first."""
-    while (await store.run("sweep", bucket, crawl, 1000, 1000, 1))[0]:
-        pass
+    left = list(range(store.buckets))
+    while left:
+        replies = await store.run_all("sweep", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left])
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        left = [bucket for bucket, reply in zip(left, replies, strict=True) if reply[0]]
 
 
-async def _remove(store: Store, pattern: str) -> None:
-    """Unlink the keys that match, in pages."""
-    cursor: Any = 0
-    while True:
-        cursor, found = await store.guard(
-            cast(Awaitable[Any], store.client.scan(cursor, match=pattern.replace("[", "\\["), count=1000))
-        )
-        if found:
-            await store.guard(store.client.unlink(*found))
-        if cursor == 0:
-            return
+async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
+    """Unlink the keys of a crawl whose name after the crawl's is wanted, in pages."""
+    async for found in store.scan(f"{{b:???}}{crawl}:*"):
+        pipe = store.client.pipeline(transaction=False)
+        for key in found:
+            if which(key.decode().split("}", 1)[1].removeprefix(f"{crawl}:")):
+                pipe.unlink(key)
+        await store.guard(pipe.execute())
         await asyncio.sleep(0)

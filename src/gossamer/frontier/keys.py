@@ -17,6 +17,8 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
+| `{b:N}e` | string | `RUN MS`: run id of the server's process that gave the last claims, and when it was first asked (0: it was the first) | claim | for ever |
+| `{b:N}w` | string | nothing: written so that the replicas' answer covers all that was written before | client | 1 s |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
 | `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
@@ -71,7 +73,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
-    rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -22,14 +22,19 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
--- The list from j on: groups of one host and level (see add.lua), taken as ARGV[2] to ARGV[8] say. Returns new, known, parked, and how
--- many of the new ones were taken on the shares of hosts that nobody, or one domain, vouches for.
-local function add(list, j)
+local before = {strangers = 0, singles = 0} -- what earlier adds of this call took, in other buckets
+
+-- The list from j on to `last`: groups of one host and level (see add.lua), taken as ARGV[2] to ARGV[5] say; `shares`: where in ARGV the
+-- pages, strangers and singles of the other buckets stand. Returns new, known, parked, and how many of the new ones were taken on the
+-- shares of hosts that nobody, or one domain, vouches for.
+local function add(list, j, last, shares)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
-  elsewhere = {ARGV[6], ARGV[7], ARGV[8]}
+  before.strangers, before.singles = before.strangers + pools.strangers, before.singles + pools.singles
+  elsewhere = {ARGV[shares], ARGV[shares + 1] + before.strangers, ARGV[shares + 2] + before.singles}
+  pools = {strangers = 0, singles = 0}
   generations(ARGV[2], tonumber(ARGV[3]))
   local new, known, parked, infra, late = 0, 0, 0, 0, 0
-  while j <= #list do
+  while j <= last do
     local host, flags, n, entries, nearby = list[j], list[j + 3], tonumber(list[j + 5]), {}, {}
     local after = j + 6 + 3 * n
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from gossamer.frontier.keys import tag
+from gossamer.frontier.everywhere import Everywhere
 from gossamer.frontier.store import Store
 
 LOOK = 0.2
@@ -20,9 +20,10 @@ _COUNTS = ("pages", "strangers", "singles")
 class Shares:
     """What each bucket of one crawl holds, as far as this client knows."""
 
-    def __init__(self, store: Store, crawl: str) -> None:
-        self._store, self._crawl = store, crawl
+    def __init__(self, store: Store, everywhere: Everywhere) -> None:
+        self._store, self._everywhere = store, everywhere
         self._known: list[list[int]] = []
+        self._sums = [0, 0, 0]
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
@@ -30,18 +31,15 @@ class Shares:
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > LOOK:
-            pipe = self._store.client.pipeline(transaction=False)
-            for other in range(self._store.buckets):
-                pipe.hmget(f"{tag(other)}{self._crawl}:n", list(_COUNTS))
-            found = await self._store.guard(pipe.execute())
-            self._known = [[int(n or 0) for n in counts] for counts in found]
+            self._known = await self._everywhere.counts(*_COUNTS)
+            self._sums = [sum(counts[j] for counts in self._known) for j in range(3)]
             self._read_at = time.monotonic()
-        own = self._known[bucket]
-        pages, strangers, singles = (sum(counts[j] for counts in self._known) - own[j] for j in range(3))
+        pages, strangers, singles = (self._sums[j] - self._known[bucket][j] for j in range(3))
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
         """An add of ours took so many."""
         if self._known:
-            self._known[bucket][1] += strangers
-            self._known[bucket][2] += singles
+            for j, n in ((1, strangers), (2, singles)):
+                self._known[bucket][j] += n
+                self._sums[j] += n

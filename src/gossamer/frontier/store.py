@@ -1,34 +1,34 @@
-"""The store: a connection to Valkey (or Redis) and the proof that it is a gossamer store of our version."""
+"""The store: the frontier's scripts on Valkey (or Redis), and the proof that it is a gossamer store of our version."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
+import hashlib
 import secrets
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from importlib import resources
 from typing import Any, cast
-from urllib.parse import urlsplit
 
-import hiredis
-import redis.asyncio as redis
-from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import NoScriptError, RedisError, ResponseError
-from redis.exceptions import TimeoutError as LostInTime
 
-from gossamer.errors import ConfigError, DiskFull, StoreError, UsageError
+from gossamer.errors import Away, ConfigError, GossamerError
 from gossamer.frontier import keys
+from gossamer.frontier.address import parse
+from gossamer.frontier.client import Client, Command
+from gossamer.frontier.servers import Servers
+from gossamer.frontier.trouble import explained
 
-SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
+BUCKETS_CLUSTER = 1024
+FOR_EVER = float("inf")
 _TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits"),
+    "claim": ("prelude", "queue", "limits", "change"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue"),
     "move": ("prelude", "queue"),
@@ -36,9 +36,9 @@ _SHARED = {
 
 
 class Store:
-    """One Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` or `DiskFull`."""
+    """A Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` (passing ones: `Away`) or `DiskFull`."""
 
-    def __init__(self, client: redis.Redis, url: str) -> None:
+    def __init__(self, client: Client, url: str) -> None:
         self.client = client
         self.url = url
         self.buckets = 0
@@ -47,6 +47,21 @@ class Store:
         """Calls made."""
         self._texts: dict[str, str] = {}
         self._digests: dict[str, str] = {}
+
+    @property
+    def usual_buckets(self) -> int:
+        """Buckets of a shared store of this kind."""
+        return BUCKETS_CLUSTER if self.client.servers.address.kind == "cluster" else BUCKETS_SERVER
+
+    @property
+    def together(self) -> bool:
+        """Whether a script may act on several buckets: all of them lie on one server."""
+        return self.client.servers.address.kind != "cluster"
+
+    @property
+    def patient(self) -> bool:
+        """Whether an outage is waited for."""
+        return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
         """Check version, bucket count and Public Suffix List against the store, or write them into an empty one."""
@@ -63,17 +78,66 @@ class Store:
         self.buckets, self.seed = buckets, int(found["seed"])
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
-        """Call one script on one bucket."""
+        """Call one script on one bucket; after an outage again, where there is patience."""
         self.used += 1
-        digest = self._digests.get(verb)
-        tag = keys.tag(bucket)
-        if digest is not None:
+        if verb not in self._digests:
+            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        call = ("EVALSHA", self._digests[verb], 1, keys.tag(bucket), *args)
+        try:
+            return await self.guard(self.client.execute_command(*call))
+        except NoScriptError:
+            return await self.guard(self.client.execute_command("EVAL", self.text(verb), *call[2:]))
+
+    async def run_all(self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False) -> list[Any]:
+        """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may stand one of our
+        errors, or (`confirm`) `Unsure`."""
+        if verb not in self._digests:
+            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        self.used += len(calls)
+        sent: list[Command] = [(("EVALSHA", self._digests[verb], 1, keys.tag(b), *args), {}) for b, args in calls]
+        replies = await self._send(sent, confirm)
+        again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if again:  # a server that has just been made master knows none
+            texts: list[Command] = [(("EVAL", self.text(verb), *sent[j][0][2:]), {}) for j in again]
+            for j, reply in zip(again, await self._send(texts, confirm), strict=True):
+                replies[j] = reply
+        address = self.client.servers.address
+        return [explained(one, address) if isinstance(one, Exception) else one for one in replies]
+
+    async def _send(self, commands: Sequence[Command], confirm: bool) -> list[Any]:
+        if confirm:
             try:
-                return await self.guard(self.client.evalsha(digest, 1, tag, *args))
-            except NoScriptError:
-                pass
-        self._digests[verb] = await self.guard(self.client.script_load(self.text(verb)))
-        return await self.guard(self.client.evalsha(self._digests[verb], 1, tag, *args))
+                await self.client.servers.fresh()
+            except GossamerError as error:
+                return [error] * len(commands)
+        replies = await self.client.send(commands, confirm=confirm)
+        _still_wanted()
+        return replies
+
+    async def once(self, *command: Any) -> Any:
+        """One command, tried once; raises Away where `run` would wait."""
+        (reply,) = await self.client.send([(command, {})])
+        _still_wanted()
+        if isinstance(reply, Exception):
+            raise explained(reply, self.client.servers.address)
+        return reply
+
+    async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
+        """Buckets (all, or these) in groups that lie on one server. Raises Away."""
+        some = range(self.buckets) if buckets is None else buckets
+        servers = self.client.servers
+        groups: dict[Any, list[int]] = {}
+        for bucket in some:
+            groups.setdefault(await self.guard(servers.serving(keys.tag(bucket))), []).append(bucket)
+        return list(groups.values())
+
+    def note(self, error: GossamerError) -> None:
+        """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
+        self.client.patience.note(error)
+
+    async def wait(self, error: GossamerError) -> None:
+        """Wait until the store answers again; raises the error where nobody waits, or not any longer."""
+        await self.guard(self.client.patience.wait(error))
 
     def text(self, verb: str) -> str:
         """The whole script of a verb: its shared parts, then its own file."""
@@ -89,91 +153,90 @@ class Store:
             answer = await call
         except NoScriptError:
             raise
-        except (Lost, LostInTime, OSError) as error:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise asyncio.CancelledError from error  # the client says so of a connection whose call was cancelled
-            raise StoreError(f"the store at {masked(self.url)} does not answer: {error}") from error
-        except ResponseError as error:
-            raise _response(error, self.url) from error
-        except RedisError as error:
-            raise StoreError(f"the store at {masked(self.url)} failed: {error}") from error
-        if (task := asyncio.current_task()) is not None and task.cancelling():
-            raise asyncio.CancelledError  # the client swallows a cancellation now and then; a loop would never end
+        except (RedisError, OSError) as error:
+            _still_wanted(error)
+            raise explained(error, self.client.servers.address) from error
+        _still_wanted()
         return answer
+
+    async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
+        """Keys that match, in pages, of all servers; a key may come twice when the store grows meanwhile. Never blocks it."""
+        for server in await self.guard(self.client.servers.all()):
+            cursor: Any = 0
+            while True:
+                cursor, found = await self.guard(
+                    cast(Awaitable[Any], server.client.scan(cursor, match=pattern, count=page))
+                )
+                if found:
+                    yield found
+                if int(cursor) == 0:
+                    break
 
     async def durably(self, *command: Any) -> None:
         """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
 
         A store that syncs every second is waited for at most two; the embedded one is made to sync at once.
         """
-        ours = self.url.startswith("unix://")
+        while True:
+            try:
+                return await self._durably(command)
+            except Away as error:
+                await self.wait(error)
+
+    async def _durably(self, command: Sequence[Any]) -> None:
+        server = await self.guard(self.client.servers.serving(str(command[1])))
+        ours = self.client.servers.embedded
         if ours:
-            await self.guard(cast(Awaitable[Any], self.client.config_set("appendfsync", "always")))
-        pipe = self.client.pipeline(transaction=False)
+            await self.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "always")))
+        pipe = server.client.pipeline(transaction=False)
         pipe.execute_command(*command)
         pipe.execute_command("WAITAOF", 1, 0, 2000)
-        done, _ = await self.guard(pipe.execute(raise_on_error=False))  # there may be no such file, or no such command
+        if server.replicas:
+            pipe.execute_command("WAIT", 1, 2000)
+        done = (await self.guard(pipe.execute(raise_on_error=False)))[
+            0
+        ]  # there may be no such file, or no such command
         if ours:
-            await self.guard(cast(Awaitable[Any], self.client.config_set("appendfsync", "everysec")))
+            await self.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
         if isinstance(done, ResponseError):
-            raise _response(done, self.url)
+            raise explained(done, self.client.servers.address)
 
     async def close(self) -> None:
         """Let the connections go."""
         await self.client.aclose()
 
 
-def connect(url: str, timeout: float = 10.0) -> Store:
-    """A store by URL: redis, rediss, valkey, valkeys (TLS) or unix. Nothing is sent yet."""
-    scheme = url.partition("://")[0]
-    if scheme not in SCHEMES:
-        raise UsageError(f"--store {masked(url)}: the scheme must be one of {', '.join(SCHEMES)}")
-    plain = url.replace("valkeys://", "rediss://", 1).replace("valkey://", "redis://", 1)
-    client = redis.Redis.from_url(
-        plain, socket_timeout=timeout, socket_connect_timeout=timeout, max_connections=64, retry=None
-    )
-    pool = client.connection_pool
-    pool.connection_class = type("Packing", (_Packing, pool.connection_class), {})
-    return Store(client, url)
+def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
+    """A store by URL (docs/stores.md). Nothing is sent yet.
 
-
-class _Packing:
-    """Packs commands in C: redis-py's own packer costs 1 us an argument, and a page has a hundred of them."""
-
-    def pack_command(self, *args: Any) -> list[bytes]:
-        """One buffer of one command; `SCRIPT LOAD` is two words on the wire."""
-        return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
-
-
-def masked(url: str) -> str:
-    """The URL without its password."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return url.replace(f":{parts.password}@", ":***@", 1)
+    `patience`: seconds for which an outage is waited for, FOR_EVER on a fleet. `embedded`: it is our own, of a data folder.
+    Raises UsageError or ConfigError.
+    """
+    address = parse(url)
+    if address.kind in ("sentinel", "cluster"):
+        timeout = min(timeout, 5.0)  # another server may take over meanwhile
+    return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
 
 
 async def reach(store: Store, seconds: float) -> None:
     """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
     for attempt in range(max(1, int(seconds * 20))):
         try:
-            await store.guard(cast(Awaitable[Any], store.client.ping()))
+            if store.client.servers.embedded:
+                await store.guard(cast(Awaitable[Any], store.client.ping()))
+            else:
+                await store.client.servers.look()
             return
-        except StoreError:
+        except Away:
             if attempt + 1 >= seconds * 20:
                 raise
             await asyncio.sleep(0.05)
 
 
-def _response(error: ResponseError, url: str) -> StoreError | DiskFull:
-    text = str(error)
-    if "No space left" in text or "MISCONF" in text or errno.errorcode[errno.ENOSPC] in text:
-        return DiskFull(
-            f"the store at {masked(url)} cannot write to its disk: free some space, then run again ({text})"
-        )
-    if text.startswith("OOM"):
-        return StoreError(f"the store at {masked(url)} is out of memory: raise its maxmemory ({text})")
-    return StoreError(f"the store at {masked(url)} refused a call: {text}")
+def _still_wanted(cause: BaseException | None = None) -> None:
+    """The client swallows a cancellation now and then, or tells of it as a lost connection; a loop would never end."""
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError from cause
 
 
 def _mismatch(field: str, found: str, ours: str) -> str:

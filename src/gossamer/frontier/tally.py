@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any, cast
 
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls
@@ -56,15 +55,9 @@ async def hosts_met(store: Store, name: str) -> int:
     return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
 
 
-async def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
-    """Keys that match, in pages; a key may come twice when the store grows meanwhile. Never blocks the store."""
-    cursor: Any = 0
-    while True:
-        cursor, found = await store.guard(cast(Awaitable[Any], store.client.scan(cursor, match=pattern, count=PAGE)))
-        if found:
-            yield found
-        if int(cursor) == 0:
-            return
+def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
+    """Keys that match, in pages (`Store.scan`)."""
+    return store.scan(pattern, PAGE)
 
 
 def _moment(seconds: float) -> str:

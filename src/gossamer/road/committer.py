@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from gossamer.errors import Stale
+from gossamer.errors import Moved, Stale
 from gossamer.parts import Frontier
-from gossamer.road.outputs import Moves, Outputs
-from gossamer.visit import Adds, Visit
+from gossamer.road.outputs import Append, Outputs
+from gossamer.visit import Adds, Commit, Visit
 
 MOST_VISITS = 256
 MOST_BYTES = 32 << 20
@@ -73,8 +73,7 @@ class Committer:
             batch, self.waiting = self.waiting[:MOST_VISITS], self.waiting[MOST_VISITS:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
-            for bucket in sorted({visit.claim.bucket for visit in batch}):
-                await self._commit(bucket, [visit for visit in batch if visit.claim.bucket == bucket])
+            await self._commit(batch)
             self.under_way = []
             self.on_settled(batch)
 
@@ -83,39 +82,75 @@ class Committer:
         self._closing = True
         self._wake.set()
 
-    async def _commit(self, bucket: int, batch: list[Visit]) -> None:
-        """Rows first, then the settle with the files' new lengths; what is refused is cut and left out.
+    async def _commit(self, batch: list[Visit]) -> None:
+        """Rows first, then the settle with the files' new lengths.
+
+        Where the store cannot settle several buckets together, the rows of a file are written and settled bucket by bucket.
+        """
+        rows = [row for visit in batch for row in visit.rows]
+        buckets: dict[int, list[Visit]] = {}
+        for visit in batch:
+            buckets.setdefault(visit.claim.bucket, []).append(visit)
+        buckets = dict(sorted(buckets.items()))
+        await self._outputs.aside(batch, rows)
+        async with self._outputs.exact(rows) as append:
+            if append is None or self._frontier.together:
+                await self._settle(buckets, append)
+            else:
+                for bucket, visits in buckets.items():
+                    await self._settle({bucket: visits}, append)
+
+    async def _settle(self, buckets: dict[int, list[Visit]], append: Append | None) -> None:
+        """Settle all visits but those whose claim is no longer ours: their rows are cut.
 
         Links of refused visits are added all the same: the taker remembers them as taken, and would not take them again.
         """
-        rows = [row for visit in batch for row in visit.rows]
-        adds: Adds = {}
-        for visit in batch:
-            for group, flat in visit.adds.items():
-                adds.setdefault(group, []).extend(flat)
-        await self._outputs.aside(batch, rows)
-        async with self._outputs.exact(rows) as append:
-            while True:
-                moves = await append([row for visit in batch for row in visit.rows]) if append else ()
-                if not batch:
-                    await self._frontier.add(adds)
-                    return
-                lost = await self._settle(bucket, batch, adds, moves)
-                if not lost:
-                    return
-                batch = [visit for visit in batch if visit.claim.token not in lost]
+        adds, lost = {bucket: _adds(visits) for bucket, visits in buckets.items()}, False
+        while True:
+            moves = (
+                await append([row for some in buckets.values() for visit in some for row in visit.rows])
+                if append
+                else ()
+            )
+            for bucket in [bucket for bucket, some in buckets.items() if not some]:
+                await self._frontier.add(adds[bucket])
+                del buckets[bucket]
+            if not buckets:
+                return
+            commits = [_commit(bucket, some, adds[bucket]) for bucket, some in buckets.items()]
+            commits[0] = commits[0]._replace(files=moves)
+            left: dict[int, list[Visit]] = {}
+            for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
+                if isinstance(outcome, Moved):
+                    if not self._frontier.patience.patient or lost:
+                        raise outcome
+                    lost = True  # the store came back without its last second: so do the files
+                    await self._outputs.reread()
+                    left = buckets
+                    break
+                if isinstance(outcome, Stale):
+                    self.refused += len(outcome.tokens)
+                    gone = set(outcome.tokens)
+                    left[commit.bucket] = [v for v in buckets[commit.bucket] if v.claim.token not in gone]
+            if not left:
+                self._outputs.moved(moves)
+                return
+            buckets = left
 
-    async def _settle(self, bucket: int, batch: list[Visit], adds: Adds, moves: Moves) -> set[int]:
-        """Settle all, or nothing: then the tokens that are no longer ours."""
-        counts: Counter[str] = Counter()
-        for visit in batch:
-            counts.update(visit.counts)
-        now = time.monotonic()
-        ends = [visit.ends(now) for visit in batch if visit.settle.action]  # a robots visit is only logged
-        try:
-            await self._frontier.settle(bucket, ends, counts, adds, moves)
-        except Stale as stale:
-            self.refused += len(stale.tokens)
-            return set(stale.tokens)
-        self._outputs.moved(moves)
-        return set()
+
+def _adds(visits: list[Visit]) -> Adds:
+    adds: Adds = {}
+    for visit in visits:
+        for group, flat in visit.adds.items():
+            adds.setdefault(group, []).extend(flat)
+    return adds
+
+
+def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
+    counts: Counter[str] = Counter()
+    for visit in visits:
+        counts.update(visit.counts)
+    now = time.monotonic()
+    return Commit(
+        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds
+    )  # robots: only logged

@@ -18,16 +18,17 @@ from gossamer.visit import Row, Visit
 
 Moves = Sequence[tuple[str, int, int]]
 """(path, committed length, new length) of each file that grew, in bytes."""
+Append = Callable[[list[Row]], Awaitable[Moves]]
 
 
 class Outputs:
     """Writes rows. `alone`: no other process writes these files, so the lock is kept."""
 
     def __init__(
-        self, frontier: Frontier, *, buckets: int, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
+        self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (), log: Log | None = None, alone: bool = True,
     ) -> None:  # fmt: skip
-        self._frontier, self._buckets, self._alone = frontier, buckets, alone
+        self._frontier, self._alone = frontier, alone
         self._files, self._tables, self._log = files, tables, log
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -37,7 +38,7 @@ class Outputs:
     async def open(self) -> None:
         """Prepare all, and cut what a killed run left beyond the committed lengths."""
         async with self._held():
-            await self._read_lengths()
+            await self.reread()
             for output in self._files:
                 for sink in output.sinks():
                     await self._in_thread(sink.append, self._lengths[sink.target()], ())
@@ -48,7 +49,7 @@ class Outputs:
             await self._in_thread(self._write_aside, batch, rows)
 
     @asynccontextmanager
-    async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Callable[[list[Row]], Awaitable[Moves]] | None]:
+    async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
         """Within it the rows' files are ours. Gives `append`; called again with fewer rows, it cuts what it wrote before.
 
         None when no file wants rows.
@@ -59,7 +60,7 @@ class Outputs:
         async with self._held():
             sinks = {sink.target(): sink for output in self._files for sink, _ in output.route(rows)}
             if not self._alone or not sinks.keys() <= self._lengths.keys():
-                await self._read_lengths()
+                await self.reread()
             yield lambda rows: self._in_thread(self._append, rows, sinks)
 
     def moved(self, moves: Moves) -> None:
@@ -69,7 +70,7 @@ class Outputs:
     async def finish(self) -> None:
         """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there."""
         async with self._held():
-            await self._read_lengths()
+            await self.reread()
             for output in self._files:
                 for sink in output.sinks():
                     await self._in_thread(sink.close, self._lengths.get(sink.target(), 0))
@@ -93,7 +94,7 @@ class Outputs:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
                 self._locked = False
 
-    async def _read_lengths(self) -> None:
+    async def reread(self) -> None:
         """Committed length of every output: the largest that any bucket knows (one lock orders them all).
 
         One that no bucket knows is new to the crawl: it is prepared, and its first length committed before any row.
@@ -101,10 +102,9 @@ class Outputs:
         sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
         sinks |= {table.target(): table for table in self._tables}
         known: dict[str, int] = {}
-        for bucket in range(self._buckets if sinks else 0):
-            for path, length in zip(sinks, await self._frontier.lengths(bucket, list(sinks)), strict=True):
-                if length is not None:
-                    known[path] = max(known.get(path, 0), length)
+        if sinks:
+            found = zip(sinks, await self._frontier.lengths(list(sinks)), strict=True)
+            known = {path: length for path, length in found if length is not None}
         for path in sinks.keys() - known.keys():
             known[path] = await self._in_thread(sinks[path].prepare)
             await self._frontier.base(path, known[path])

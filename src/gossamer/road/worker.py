@@ -1,6 +1,7 @@
 """The worker: one loop that claims, keeps up to `concurrency` visits going, commits what they bring, renews its leases.
 
-It holds caches only. What it had not begun when it is stopped goes back to the front of its queue.
+It holds caches only. What it had not begun when it is stopped goes back to the front of its queue. Where the store's outages are
+waited for, it keeps what it holds meanwhile: visits end, wait for their commit, and are settled when the store is back.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from gossamer.errors import GossamerError
+from gossamer.errors import Away, GossamerError
 from gossamer.parts import Frontier
+from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
+from gossamer.road.keeper import Keeper
 from gossamer.visit import Claim, Settle, Visit
 
-RENEW, SWEEP, LOOK, TICK = 10.0, 5.0, 0.5, 0.2
-"""Seconds between renewals of all leases, sweeps, looks at the crawl's state, and turns of the keeper."""
+LOOK = 0.5
+"""Seconds between looks at the crawl's state."""
 GRACE = 8.0
-"""Seconds that a graceful stop waits for requests under way."""
+"""Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
+ANSWER = 1.0
+"""Seconds that a stop waits for claims under way: else their leases would have to run out."""
 ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
 ENDS = {
@@ -69,10 +74,10 @@ class Worker:
         deadline: float | None = None, room: Room | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
-        self.buckets, self.concurrency, self.deadline = buckets, concurrency, deadline
+        self.concurrency, self.deadline = concurrency, deadline
         self.room = room or Alone(concurrency)
-        self.held: dict[int, Claim] = {}
-        """Claims that are ours: not begun yet, under way, or waiting for their commit."""
+        self.held: dict[tuple[int, int], Claim] = {}
+        """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
         """Visits under way."""
         self.outcome = ""
@@ -84,8 +89,8 @@ class Worker:
         self._paused = False
         self._alone = False
         self._failed: Exception | None = None
-        self._ask_at = [0.0] * buckets
-        self._landed: set[int] = set()
+        self._asking = Asking(frontier, buckets)
+        self._keeper = Keeper(frontier, self.held, committer, self._asking)
 
     async def run(self) -> str:
         """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise."""
@@ -93,12 +98,14 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(self.committer.run())
-                keeper = group.create_task(self._keep())
+                keepers = group.create_task(self._keeper.run(self._news.set)), group.create_task(self._watch())
                 await self._crawl()
+                ends = time.monotonic() + GRACE + 1.0
                 await self._drain()
                 self.committer.close()
-                await commit
-                keeper.cancel()
+                await self._last_commit(commit, ends)
+                for keeper in keepers:
+                    keeper.cancel()
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:
@@ -107,13 +114,25 @@ class Worker:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         return self.outcome
 
+    async def _last_commit(self, commit: asyncio.Task[None], ends: float) -> None:
+        """Wait for it; but what a store that is away does not hear of when the worker is stopped is visited again."""
+        if self.frontier.patience.patient:
+            stopped = asyncio.create_task(self._stop.wait())
+            await asyncio.wait((commit, stopped), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            await asyncio.wait((commit,), timeout=max(0.0, ends - time.monotonic()))
+            if not commit.done():
+                commit.cancel()
+                return
+        await commit
+
     async def _crawl(self) -> None:
         while not self.outcome:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
             self._begin()
-            limit = await self._claim()
+            limit = await (self._claim_unless_stopped() if self.frontier.patience.patient else self._claim())
             self._begin()
             if self._stop.is_set():
                 self.outcome = "stopped"
@@ -122,34 +141,45 @@ class Worker:
             elif not self.busy and not self._ready and self.committer.idle:
                 if limit:
                     self.outcome = limit
-                elif not self._paused and await self._finished():
+                elif not self._paused and not self._asking.waiting and await self._finished():
                     self.outcome = "finished"
             if not self.outcome:
                 await self._rest()
 
     async def _claim(self) -> str:
-        """Ask the buckets whose time has come; returns the limit that is reached, or ''."""
+        """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
         limit = ""
-        for bucket in range(self.buckets):
+        while True:
             want = self.room.ask(self.busy + len(self._ready))
-            now = time.monotonic()
             if self._paused or self.committer.full or not want or self._stop.is_set():
                 return ""
-            if now < self._ask_at[bucket]:
-                continue
-            got = await self.frontier.claim(bucket, want)
-            self.room.took(len(got.claims))
-            limit = got.limit or limit
-            wait = (got.next_at - got.now) / 1000 if got.next_at >= 0 else TICK
-            self._ask_at[bucket] = time.monotonic() + (min(max(wait, 0.0), TICK) if len(got.claims) < want else 0.0)
-            self._take(got.claims)
-        return limit
+            got = await self._asking.claims(want)
+            self.room.took(sum(len(one.claims) for one in got))
+            for one in got:
+                limit = one.limit or limit
+                self._take(one.claims, one.sure)
+            if not any(one.claims for one in got):
+                return limit
 
-    def _take(self, claims: list[Claim]) -> None:
-        """Queue new claims; those of one gate stay together."""
+    async def _claim_unless_stopped(self) -> str:
+        """`_claim`, given up when the worker is stopped while the store does not answer."""
+        claim, stop = asyncio.create_task(self._claim()), asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait((claim, stop), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((claim,), timeout=ANSWER)
+            return claim.result() if claim.done() else ""
+        finally:
+            stop.cancel()
+            claim.cancel()
+
+    def _take(self, claims: list[Claim], sure: bool = True) -> None:
+        """Queue new claims; those of one gate stay together. Those that a failover may take back are not ours: they go back."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
-            self.held[claim.token] = claim
+            if not sure:
+                self._give_back(claim)
+                continue
+            self.held[claim.bucket, claim.token] = claim
             if claim.kind == "gate":
                 gates.setdefault(claim.host, []).append(claim)
             else:
@@ -187,28 +217,30 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a bug met on one page is kept; the others go on
             for claim in batch:
                 if claim.token not in done:
-                    self.held.pop(claim.token, None)
+                    self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
             if isinstance(error, GossamerError | OSError | MemoryError):  # no page's fault: nothing goes on from here
                 self._failed = self._failed or error
         finally:
             if batch[0].kind == "robots":
-                self.held.pop(batch[0].token, None)
-                self._ask_at[batch[0].bucket] = 0.0
+                self.held.pop((batch[0].bucket, batch[0].token), None)
+                self._asking.touch(batch[0].bucket)
             self.busy -= 1
             self._alone = False
             self._news.set()
 
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
-            self.held.pop(visit.claim.token, None)
-            self._landed.discard(visit.claim.token)
-            self._ask_at[visit.claim.bucket] = 0.0
+            self.held.pop((visit.claim.bucket, visit.claim.token), None)
+            self._keeper.landed.discard((visit.claim.bucket, visit.claim.token))
+            self._asking.touch(visit.claim.bucket)
         self._news.set()
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
-        pause = max(0.0, min(self._ask_at) - time.monotonic()) if not self._paused else TICK
+        pause = max(0.0, self._asking.next_at - time.monotonic()) if not self._paused else TICK
+        if self.frontier.patience.away:
+            pause = TICK
         try:
             async with asyncio.timeout(min(max(pause, 0.001), TICK)):
                 await self._news.wait()
@@ -219,64 +251,38 @@ class Worker:
         """Two sweeps that find nothing open and nothing added between them."""
         before = -1
         for _ in range(2):
-            total = 0
-            for bucket in range(self.buckets):
-                _, is_open, added, _ = await self.frontier.sweep(bucket)
-                if is_open:
-                    return False
-                total += added
-            if before == total:
+            await self.frontier.everywhere.sweep()
+            try:
+                is_open, added = await self.frontier.everywhere.left()
+            except Away as error:
+                self.frontier.patience.note(error)
+                return False
+            if is_open:
+                return False
+            if before == added:
                 return True
-            before = total
+            before = added
         return False
 
-    async def _keep(self) -> None:
-        """Renew leases, sweep, look at the crawl's state, free hosts while a sink is slow."""
-        renewed = swept = looked = time.monotonic()
+    async def _watch(self) -> None:
+        """Look at the crawl's state."""
         while True:
-            await asyncio.sleep(TICK)
-            now = time.monotonic()
-            if now - looked >= LOOK:
-                looked = now
-                state = await self._state()
-                self._paused = state == "paused"
-                self.outcome = self.outcome or ENDS.get(state, "")
-            if now - renewed >= RENEW:
-                renewed = now
-                await self._renew()
-            if now - swept >= SWEEP:
-                swept = now
-                for bucket in range(self.buckets):
-                    await self.frontier.sweep(bucket)
-            await self._free_hosts()
+            await asyncio.sleep(LOOK)
+            state = await self._state()
+            self._paused = state == "paused"
+            self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
 
-    async def _renew(self) -> None:
-        by_bucket: dict[int, list[int]] = {}
-        for token, claim in self.held.items():
-            by_bucket.setdefault(claim.bucket, []).append(token)
-        for bucket, tokens in by_bucket.items():
-            for token in await self.frontier.renew(bucket, tokens):
-                self.held.pop(token, None)
-
-    async def _free_hosts(self) -> None:
-        """What is over but not durable for a while keeps no host waiting."""
-        late = time.monotonic() - TICK
-        by_bucket: dict[int, list[Visit]] = {}
-        for visit in self.committer.unsettled():
-            if visit.settle.action and visit.put_at < late and visit.claim.token not in self._landed:
-                by_bucket.setdefault(visit.claim.bucket, []).append(visit)
-        for bucket, visits in by_bucket.items():
-            self._landed.update(visit.claim.token for visit in visits)
-            await self.frontier.landed(bucket, [visit.ends(time.monotonic()) for visit in visits])
-            self._ask_at[bucket] = 0.0
+    def _give_back(self, claim: Claim) -> None:
+        """Nothing was asked of its host. (A robots claim is left to run out.)"""
+        if claim.kind != "robots":
+            self.committer.put(Visit(claim, Settle(claim.token, "b")))
 
     async def _drain(self) -> None:
         """Give back what was not begun, wait for what is under way, end the rest."""
         for batch in self._ready:
             for claim in batch:
-                if claim.kind != "robots":
-                    self.committer.put(Visit(claim, Settle(claim.token, "b")))
+                self._give_back(claim)
         self._ready.clear()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE)

@@ -1,0 +1,194 @@
+"""The client of a store: redis-py's words, sent to the server that holds the key, again after an outage where there is patience.
+
+Whatever is called here may be sent twice, when a reply was lost: so it only holds for what may be said twice. What may not
+goes through `Client.send`, which tries once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import redis.asyncio as redis
+from redis.asyncio.client import Pipeline
+from redis.exceptions import MovedError, RedisError
+
+from gossamer.errors import Away, GossamerError
+from gossamer.frontier.patience import Patience
+from gossamer.frontier.server import Server
+from gossamer.frontier.servers import Servers
+from gossamer.frontier.trouble import passing
+
+HOPS = 5
+"""Redirections of a Cluster that one call follows."""
+WAIT = 1000
+"""Milliseconds in which a replica must have what was written."""
+Command = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Unsure(NamedTuple):
+    """A reply whose writes no replica has yet: a failover may take them back."""
+
+    reply: Any
+
+
+_KEYLESS = frozenset(
+    ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "SCAN", "KEYS", "ACL", "CLIENT", "ECHO")
+)
+
+
+def key_of(args: Sequence[Any]) -> str | bytes | None:
+    """The key that decides where a command goes."""
+    word = args[0]
+    if word in ("EVALSHA", "EVAL"):
+        found = args[3]
+    elif len(args) < 2 or word.split()[0] in _KEYLESS:
+        return None
+    elif word.split()[0] == "OBJECT" and " " not in word:
+        found = args[2]
+    else:
+        found = args[1]
+    return found if isinstance(found, bytes) else str(found)
+
+
+class Client(redis.Redis):
+    """Sends each command to its server. `patience` is how long an outage is waited for."""
+
+    def __init__(self, servers: Servers, seconds: float) -> None:
+        super().__init__(connection_pool=redis.ConnectionPool())  # never used: each server has its own
+        self.servers = servers
+        self.patience = Patience(seconds, self._healthy, servers.address.shown)
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """One command; what redis-py's methods come down to."""
+        while True:
+            try:
+                return await self._once(args, options)
+            except (RedisError, OSError, Away) as error:
+                if not self.patience.patient or not passing(error):
+                    raise
+                await self.patience.wait(error)
+
+    async def _once(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        for hop in range(HOPS):
+            server = await self.servers.serving(key_of(args))
+            try:
+                return await _call(server, *args, **options)
+            except MovedError as error:
+                if hop + 1 == HOPS or self.servers.address.kind != "cluster":
+                    raise
+                self.servers.moved(error)
+        raise AssertionError
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipe:
+        """Commands sent together, each to its server; as a transaction they must belong to one."""
+        return Pipe(self, transaction)
+
+    async def send(
+        self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
+    ) -> list[Any]:  # fmt: skip
+        """The replies to commands, sent to their servers side by side, once. What went wrong stands in a reply's place.
+
+        `confirm`: a reply counts when a replica has what was written, where there are replicas; else it is `Unsure`.
+        """
+        if len(commands) == 1 and not transaction and not (confirm and self.servers.followed):
+            try:
+                return [await self._once(*commands[0])]
+            except (RedisError, OSError, GossamerError) as error:
+                return [error]
+        replies: list[Any] = [None] * len(commands)
+        left = list(range(len(commands)))
+        for _ in range(HOPS):
+            by_server: dict[Server, list[int]] = {}
+            for j in left:
+                try:
+                    server = await self.servers.serving(key_of(commands[j][0]))
+                except (RedisError, OSError, GossamerError) as error:
+                    replies[j] = error
+                else:
+                    by_server.setdefault(server, []).append(j)
+            calls = [
+                self._to(server, {j: commands[j] for j in mine}, replies, transaction, confirm)
+                for server, mine in by_server.items()
+            ]
+            await (asyncio.gather(*calls) if len(calls) > 1 else calls[0] if calls else asyncio.sleep(0))
+            left = [j for j in left if isinstance(replies[j], MovedError)]
+            if not left or self.servers.address.kind != "cluster":
+                break
+            for j in left:
+                self.servers.moved(replies[j])
+        return replies
+
+    async def _to(
+        self, server: Server, mine: dict[int, Command], replies: list[Any], transaction: bool, confirm: bool
+    ) -> None:  # fmt: skip
+        pipe = server.client.pipeline(transaction=transaction)
+        sent = list(mine.values())
+        if confirm := confirm and server.replicas > 0:
+            mark = f"{sent[0][0][3]}w"  # a write of its own: what was written before is older
+            sent += [(("SET", mark, "", "PX", WAIT), {}), (("WAIT", 1, WAIT), {})]
+        pipe.command_stack = cast(Any, sent)
+        try:
+            got: list[Any] = await pipe.execute(raise_on_error=False)
+        except (RedisError, OSError) as error:
+            got = [error] * len(sent)
+        if confirm:
+            *got, _, followers = got
+            if not isinstance(followers, int) or followers < 1:
+                self.servers.stale()
+                got = [reply if isinstance(reply, BaseException) else Unsure(reply) for reply in got]
+        for j, reply in zip(mine, got, strict=True):
+            replies[j] = reply
+
+    async def _healthy(self) -> None:
+        """Raise while some server does not take writes."""
+        await self.servers.drop_idle()
+        await self.servers.look()
+        for server in await self.servers.all():
+            key = await self._key_at(server)
+            await _call(server, "PEXPIRE", key, 1)  # a write that changes nothing
+
+    async def _key_at(self, server: Server) -> str:
+        for bucket in range(4096 if self.servers.address.kind == "cluster" else 1):
+            key = f"{{b:{bucket:03x}}}"
+            if await self.servers.serving(key) is server:
+                return key
+        return "gossamer:none"
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Let all connections go."""
+        await self.patience.close()
+        await self.servers.close()
+
+
+async def _call(server: Server, *args: Any, **options: Any) -> Any:
+    return await server.client.execute_command(*args, **options)  # type: ignore[no-untyped-call] # redis-py leaves it so
+
+
+class Pipe(Pipeline):
+    """Commands kept until `execute`; then as `Client.send`, what failed in passing again and again while there is patience."""
+
+    def __init__(self, client: Client, transaction: bool) -> None:
+        super().__init__(client.connection_pool, client.response_callbacks, transaction, None)
+        self._client = client
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """The replies; raises the first error, or (`raise_on_error` false) leaves errors in their places."""
+        commands, self.command_stack = cast(list[Command], list(self.command_stack)), []
+        patience = self._client.patience
+        replies = await self._client.send(commands, self.is_transaction)
+        while patience.patient:
+            left = [j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and passing(reply)]
+            if not left:
+                break
+            await patience.wait(replies[left[0]])
+            for j, reply in zip(
+                left, await self._client.send([commands[j] for j in left], self.is_transaction), strict=True
+            ):
+                replies[j] = reply
+        if raise_on_error:
+            for reply in replies:
+                if isinstance(reply, BaseException):
+                    raise reply
+        return replies

@@ -1,0 +1,76 @@
+"""The keeper of a worker: renews its leases, returns those of the dead, frees the hosts of visits that wait for a slow sink.
+
+Its calls fail alone: while the store is away nothing is lost but time, and when it is back, who lives renews before anybody sweeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+from gossamer.parts import Frontier
+from gossamer.road.asking import TICK, Asking
+from gossamer.road.committer import Committer
+from gossamer.visit import Claim, Settle, Visit
+
+RENEW, SWEEP = 10.0, 5.0
+"""Seconds between renewals of all leases, and between sweeps; its turns come every TICK."""
+BACK = 3.0
+"""Seconds after an outage in which it does not sweep."""
+
+
+class Keeper:
+    """Keeps the claims `held`, by bucket and token; `held` loses those that were lost."""
+
+    def __init__(
+        self, frontier: Frontier, held: dict[tuple[int, int], Claim], committer: Committer, asking: Asking
+    ) -> None:  # fmt: skip
+        self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
+        self.landed: set[tuple[int, int]] = set()
+        """Claims whose hosts are free already."""
+
+    async def run(self, wake: Callable[[], None]) -> None:
+        """Keep, for ever; `wake` is called after each turn."""
+        renewed = swept = time.monotonic()
+        patience = self._frontier.patience
+        outages = patience.outages
+        while True:
+            await asyncio.sleep(TICK)
+            now = time.monotonic()
+            if not patience.away and (outages != patience.outages or now - renewed >= RENEW):
+                if outages != patience.outages:
+                    outages, swept = patience.outages, now - SWEEP + BACK
+                renewed = now
+                await self._renew()
+            if not patience.away and now - swept >= SWEEP:
+                swept = now
+                await self._frontier.everywhere.sweep()
+            if not patience.away:
+                await self._free_hosts()
+            wake()
+
+    async def _renew(self) -> None:
+        tokens: dict[int, list[int]] = {}
+        for bucket, token in self._held:
+            tokens.setdefault(bucket, []).append(token)
+        for lost in await self._frontier.everywhere.renew(tokens):
+            self._held.pop(lost, None)
+
+    async def _free_hosts(self) -> None:
+        """What is over but not durable for a while keeps no host waiting."""
+        late = time.monotonic() - TICK
+        over: dict[int, list[Visit]] = {}
+        for visit in self._committer.unsettled():
+            name = visit.claim.bucket, visit.claim.token
+            if visit.settle.action and visit.put_at < late and name not in self.landed:
+                over.setdefault(visit.claim.bucket, []).append(visit)
+                self.landed.add(name)
+                self._asking.touch(visit.claim.bucket)
+        if over:
+            await self._frontier.everywhere.landed(_ends(over))
+
+
+def _ends(over: Mapping[int, list[Visit]]) -> dict[int, list[Settle]]:
+    now = time.monotonic()
+    return {bucket: [visit.ends(now) for visit in visits] for bucket, visits in over.items()}

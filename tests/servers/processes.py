@@ -1,0 +1,95 @@
+"""One server process, and the ports that nobody else has."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from conftest import valkey_binary
+
+
+def free_port(*, bus: bool = False) -> int:
+    """A free port of the loopback; `bus`: also the one 10,000 above it, on which nodes of a Cluster talk."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # below those that the system gives away
+        try:
+            for one in (port, port + 10_000) if bus else (port,):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", one))
+        except OSError:
+            continue
+        return port
+
+
+class Process:
+    """A server in a folder of its own; it may be killed, stopped, and begun again with what is on its disk."""
+
+    def __init__(
+        self, folder: Path, *words: str, port: int = 0, binary: str = "", tls: bool = False, config: str = ""
+    ) -> None:  # fmt: skip
+        self.port = port or free_port()
+        self.folder = folder / str(self.port)
+        self.folder.mkdir(parents=True)
+        self.config = self.folder / "server.conf"
+        self.config.write_text(config)
+        self.words = [binary or valkey_binary(), str(self.config), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        self.words += ["--port", "0", "--tls-port", str(self.port)] if tls else ["--port", str(self.port)]
+        self.words += list(words)
+        self.start()
+
+    def start(self) -> None:
+        """Begin, also again."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.words, stdout=log, stderr=subprocess.STDOUT)
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A plain client of this server."""
+        return redis.Redis(port=self.port, retry=None, **options)
+
+    def ready(self, seconds: float = 20, **options: Any) -> Process:
+        """Returns itself when it answers."""
+        deadline = time.monotonic() + seconds
+        with self.client(**options) as client:
+            while True:
+                try:
+                    client.ping()
+                except redis.ConnectionError:
+                    assert self.process.poll() is None, (self.folder / "log").read_text()
+                    assert time.monotonic() < deadline, "a test server does not answer"
+                    time.sleep(0.01)
+                else:
+                    return self
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        self.process.kill()
+        self.process.wait()
+
+    def halt(self) -> None:
+        """Freeze it."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it go on."""
+        os.kill(self.process.pid, signal.SIGCONT)
+
+
+def until(what: Any, seconds: float = 20) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if what():
+                return
+        except redis.RedisError:
+            pass
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)

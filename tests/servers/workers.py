@@ -1,0 +1,69 @@
+"""Workers of a fleet in the test's own process: as the embedded run's, but an outage of the store is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assemble import Bench, Job, open_url
+from gossamer.door import begin, end
+from gossamer.frontier.store import FOR_EVER
+from gossamer.frontier.tally import summary
+from gossamer.seeding import prepare, seed
+from gossamer.summary import Summary
+from web import Web
+
+
+class Workers:
+    """`n` workers of one crawl on a shared store, each with files of its own; `stop` is their signal."""
+
+    def __init__(self, job: Job, url: str, n: int = 1) -> None:
+        self.job, self.url, self.n = job, url, n
+        self.stop = asyncio.Event()
+        self.outcomes: list[str] = []
+        self.ended_after = 0.0
+
+    async def run(self) -> Summary:
+        """Seed, work, end; the crawl's summary."""
+        setup, given = prepare(self.job)
+        store = await open_url(self.url, embedded=False, patience=FOR_EVER)
+        try:
+            (Path(self.job.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
+            setup.store = self.url
+            record, _ = await begin(setup, store, self.job)
+            await seed(setup, store, given, record)
+            self.outcomes = await asyncio.gather(*(self._one(n, setup) for n in range(self.n)))
+            if self.outcomes[0] == "stopped":
+                return await summary(store, setup.crawl)
+            return await end(setup, store, self.outcomes[0])
+        finally:
+            await store.close()
+
+    async def _one(self, n: int, setup: object) -> str:
+        mine = msgspec.json.decode(msgspec.json.encode(setup), type=type(setup))
+        mine.job.settings = msgspec.structs.replace(mine.job.settings, data=f"{mine.job.settings.data}-{n}")
+        for j, output in enumerate(mine.job.outputs):
+            mine.job.outputs[j] = msgspec.structs.replace(output, spec=f"{output.spec}.{n}.jsonl")
+        (Path(mine.job.settings.data) / mine.crawl).mkdir(parents=True, exist_ok=True)
+        store = await open_url(self.url, embedded=False, patience=FOR_EVER)
+        bench = Bench(mine, store, f"w{n}", self.stop)
+        try:
+            outcome = await bench.run()
+            if outcome != "stopped":
+                await bench.outputs.finish()
+            return outcome
+        finally:
+            await bench.close()
+            await store.close()
+
+
+async def at(web: Web, requests: int, act: Callable[[], None]) -> float:
+    """When the web has seen so many requests, act; returns the moment (monotonic)."""
+    while web.stats()["requests"] < requests:  # noqa: ASYNC110 - it is another process's
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(act)
+    return time.monotonic()
