@@ -17,9 +17,11 @@ from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.errors import ConfigError
+from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
@@ -118,6 +120,11 @@ async def open_url(url: str, *, embedded: bool) -> Store:
     return store
 
 
+def cold(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
+    """The cold store of a crawl, where there is one, and how many URLs of a host and level stay hot."""
+    return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
+
+
 def policy(settings: Settings) -> Policy:
     """How the frontier claims and adds for these settings."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
@@ -161,6 +168,7 @@ class Bench:
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings))
         self.folder = Path(settings.data) / setup.crawl
+        self.cold, self.hot = cold(settings, setup.crawl)
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
@@ -254,7 +262,8 @@ class Bench:
         """Work until the worker ends; its outcome. Outputs are left as they are: `Outputs.finish` ends them."""
         await self.outputs.open()
         await self._state()
-        return await self.worker.run()
+        async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
+            return await self.worker.run()
 
     async def close(self) -> None:
         """Let connections and files go."""
@@ -262,6 +271,8 @@ class Bench:
         await self.http.close()
         await self.robots.close()
         await self.resolver.close()
+        if self.cold is not None:
+            await self.cold.close()
 
 
 def treatment(needs: acting.Needs, settings: Settings) -> Treatment:

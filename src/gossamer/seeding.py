@@ -13,6 +13,7 @@ from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Output, Setup
 from gossamer.errors import UsageError, of_data
 from gossamer.frontier.crawls import Record, Spec, check_name
+from gossamer.frontier.spiller import bound
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 from gossamer.request import Request
@@ -89,6 +90,7 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
     try:
+        await bound(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time
         taken = Taken()
         for number, request in enumerate(given, 1):

@@ -9,7 +9,7 @@ from typing import Any, cast
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 
-QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "l", "lp")
+QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "k:*", "o", "rf", "l", "lp")
 
 
 async def forget(store: Store, crawl: str) -> None:
@@ -34,6 +34,8 @@ async def drop_queue(store: Store, crawl: str) -> int:
         left = int(counts[0] or 0) - int(counts[1] or 0)
         pipe = store.client.pipeline()
         pipe.hset(tag + "n", mapping={"open": 0, "infra": 0})
+        if await store.guard(cast(Awaitable[Any], store.client.hexists(tag + "g", "out"))):
+            pipe.hset(tag + "g", "out", 0)
         pipe.hincrby(tag + "n", "failed", left)
         if left:
             pipe.hincrby(tag + "n", "err:expired", left)

@@ -17,7 +17,9 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   end
   if #entries > 0 then
     if lane ~= 'http' then call('HSET', hk, 'y', lane) end
-    if enqueue(host, level, entries, front) == #entries then arm(host) end
+    local first
+    if front then first = enqueue(host, level, entries, true) == #entries else first = join(host, level, entries) end
+    if first then arm(host) end
   end
   return parked
 end
@@ -28,6 +30,7 @@ local function add(list, j)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
   elsewhere = {ARGV[6], ARGV[7], ARGV[8]}
   generations(ARGV[2], tonumber(ARGV[3]))
+  bound = gens.hot or 0
   local new, known, parked, infra, late = 0, 0, 0, 0, 0
   while j <= #list do
     local host, flags, n, entries, nearby = list[j], list[j + 3], tonumber(list[j + 5]), {}, {}

@@ -22,7 +22,7 @@ from gossamer.frontier import keys
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
-_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "budget", "links")
+_TAKING = ("prelude", "queue", "spill", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -30,8 +30,9 @@ _SHARED = {
     "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits"),
     "sweep": ("prelude", "queue"),
-    "dead": ("prelude", "queue"),
-    "move": ("prelude", "queue"),
+    "dead": ("prelude", "queue", "spill"),
+    "move": ("prelude", "queue", "spill"),
+    "refill": ("prelude", "queue", "spill"),
 }
 
 
