@@ -85,3 +85,130 @@ async def test_a_queue_is_bound_and_its_order_stays(bed: Beds, store: Store, spi
     assert await one.adds_up()
     left = {key.decode() for key in await store.client.keys("{b:000}c:*")}
     assert not left & {"{b:000}c:o", "{b:000}c:rf", "{b:000}c:k:a.example"}
+
+
+async def test_a_higher_priority_does_not_wait_behind_the_cold_tail(bed: Beds, spiller: Spiller) -> None:
+    one = bed(per_host=1)
+    await one.add(*(f"{A}/low{n}" for n in range(40)))
+    await spiller.round()
+    await one.add(*(f"{A}/high{n}" for n in range(20)), priority=7)
+    order = await all_claimed(one, spiller)
+    assert len(order) == len(set(order)) == 60
+    assert [path for path in order if "low" in path] == [f"/low{n}" for n in range(40)]
+    assert [path for path in order if "high" in path] == [f"/high{n}" for n in range(20)]
+    first = order.index("/high19")
+    assert sum("low" in path for path in order[:first]) <= 3, "every 8th turn is the lowest level's"
+
+
+async def test_many_priorities_are_bound_as_well(bed: Beds, store: Store, spiller: Spiller) -> None:
+    one = bed(per_host=1)
+    for n in range(100):
+        await one.add(f"{A}/{n}", priority=n)
+        assert int(await store.client.hget("{b:000}c:h:a.example", "q")) <= 4 * HOT
+    order = await all_claimed(one, spiller)
+    assert sorted(order) == sorted(f"/{n}" for n in range(100))
+    assert {f"/{n}" for n in range(90, 100)} <= set(order[: 4 * HOT + 20])
+    assert await one.adds_up()
+
+
+async def test_retries_and_what_goes_to_the_front_are_never_spilled(bed: Beds, store: Store, spiller: Spiller) -> None:
+    one = bed(per_host=1)
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    (claim,) = await one.claim(1)
+    await one.end(claim, "b")
+    await one.add(f"{A}/front", flags="of")
+    (claim,) = await one.claim(1)
+    assert paths([claim]) == ["/front"]
+    await one.end(claim, "r", wait=0, reason="dns")
+    order = await all_claimed(one, spiller)
+    assert order[0] == "/0"
+    assert order.index("/front") <= HOT + 1
+    assert sorted(order) == sorted([*(f"/{n}" for n in range(30)), "/front"])
+
+
+class Killed(Exception):
+    """Here the process died."""
+
+
+class Dying:
+    """A cold store whose caller dies before or after a step, now and then."""
+
+    def __init__(self, cold: Cold, rng: random.Random) -> None:
+        self.cold, self.rng = cold, rng
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self.cold, name)
+
+        async def step(*words: Any) -> Any:
+            if self.rng.random() < 0.2:
+                raise Killed
+            answer = await verb(*words)
+            if self.rng.random() < 0.2:
+                raise Killed
+            return answer
+
+        return step
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whenever_a_spiller_dies_each_url_comes_once(bed: Beds, store: Store, cold: Cold, seed: int) -> None:
+    rng = random.Random(seed)
+    await bound(store, "c", HOT)
+    one, given, found = bed(per_host=2), 0, list[str]()
+
+    async def spill() -> None:
+        try:
+            spiller = Spiller(store, "c", Dying(cold, rng), HOT)
+            spiller._trim_at = 0.0
+            for _ in range(rng.randrange(4)):
+                await spiller.round()
+                spiller._trim_at = 0.0
+        except Killed:
+            pass
+
+    async def work() -> None:
+        for claim in await one.claim(rng.choice((1, 2, 9))):
+            action = rng.choice("dddddrb")
+            if action == "d":
+                found.append(claim.request.url)
+            await one.end(claim, action, wait=0, reason="dns")
+
+    for _ in range(150):
+        for _ in range(rng.randrange(3)):
+            fresh = [f"https://h{rng.randrange(3)}.example/{given + n}" for n in range(rng.randrange(1, 12))]
+            given += len(fresh)
+            await one.add(*fresh, priority=rng.choice((0, 0, 0, 5, -1)))
+        await asyncio.gather(spill(), spill(), work())
+        n = await one.counts()
+        assert n.get("open", 0) == given - len(found)
+    spiller = Spiller(store, "c", cold, HOT)
+    for _ in range(3000):
+        await spiller.round()
+        await work()
+        if len(found) == given:
+            break
+    assert len(found) == len(set(found)) == given
+    assert (await one.counts())["open"] == 0
+    assert await store.client.hget("{b:000}c:g", "out") == b"0"
+    assert await one.adds_up()
+
+
+async def test_what_the_cold_store_lost_ends_as_failed(
+    bed: Beds, store: Store, spiller: Spiller, cold: Cold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gossamer.frontier.spiller.LOST", 0.0)
+    one = bed()
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    await spiller.drain()
+    await cold.drop()
+    assert len(await all_claimed(one, spiller)) == HOT
+    n = await one.counts()
+    assert (n["open"], n["failed"], n["err:expired"]) == (0, 30 - HOT, 30 - HOT)
+    assert await one.adds_up()
+
+
+async def test_a_cold_store_is_not_left_behind(bed: Beds, store: Store, spiller: Spiller) -> None:
+    one = bed()
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    with pytest.raises(ConfigError, match="26 URLs of crawl c wait in its cold store"):
+        await bound(store, "c", 0)

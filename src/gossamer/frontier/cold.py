@@ -92,7 +92,7 @@ class Files:
     async def write(self, bucket: int, rows: Sequence[Row]) -> None:
         """One transaction, synced."""
         values = [(bucket, *row) for row in rows]
-        await self._do(lambda base: base.executemany("INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values))
+        await self._do(lambda base: base.executemany("INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values).close())
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """As many rows as n entries take."""
@@ -107,12 +107,12 @@ class Files:
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
         """One transaction."""
         text = "DELETE FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last <= ?"
-        await self._do(lambda base: base.executemany(text, [(bucket, *one) for one in upto]))
+        await self._do(lambda base: base.executemany(text, [(bucket, *one) for one in upto]).close())
 
     async def drop(self) -> None:
         """Remove the file's rows."""
         if self.path.exists():
-            await self._do(lambda base: base.execute("DELETE FROM cold"))
+            await self._do(lambda base: base.execute("DELETE FROM cold").close())
 
     async def close(self) -> None:
         """Close the file."""
