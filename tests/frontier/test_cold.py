@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,8 +15,13 @@ import pytest
 from conftest import valkey_binary, wait_for
 from frontier.made import A, Beds, paths
 from gossamer.errors import ConfigError
+from gossamer.frontier.census import Census
+from gossamer.frontier.clearing import drop_queue, forget
 from gossamer.frontier.cold import Cold, Files, Server
+from gossamer.frontier.crawls import Spec
+from gossamer.frontier.locate import Locator
 from gossamer.frontier.spiller import Spiller, bound
+from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store, connect
 
 HOT = 4
@@ -212,3 +218,62 @@ async def test_a_cold_store_is_not_left_behind(bed: Beds, store: Store, spiller:
     await one.add(*(f"{A}/{n}" for n in range(30)))
     with pytest.raises(ConfigError, match="26 URLs of crawl c wait in its cold store"):
         await bound(store, "c", 0)
+
+
+async def placed(store: Store, cold: Cold, one: Any, path: str) -> Any:
+    url = f"{A}/{path}"
+    locator = Locator(store, "c", Spec([A]), lambda text: text, cold)
+    return await locator.locate(url, hash((url, "s")) & (2**64 - 1))
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_explain_finds_a_cold_url(bed: Beds, store: Store, spiller: Spiller, cold: Cold, moved: bool) -> None:
+    one = bed()
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    if moved:
+        await spiller.drain()
+    place = await placed(store, cold, one, "20")
+    assert (place.state, place.level, place.position) == ("cold", 0, 20)
+    assert (await placed(store, cold, one, "2")).state == "pending"
+    view = await Census(store).host("a.example")
+    assert view.crawls == []  # no crawl record was made
+    assert (await Locator(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))).state == "cold"
+
+
+async def test_priorities_of_cold_urls_change(bed: Beds, store: Store, spiller: Spiller) -> None:
+    one = bed(per_host=1)
+    await one.add(*(f"{A}/{kind}{n}" for n in range(30) for kind in ("x", "y")))
+    steer = Steer(store, spiller)
+    pattern = re.compile("/y")
+    assert await steer.priority("c", 9, host="a.example", match=pattern, dry_run=True) == 30
+    assert await steer.priority("c", 9, host="a.example", match=re.compile("/z")) == 0
+    assert await steer.priority("c", 9, host="a.example", match=pattern) == 30
+    order = await all_claimed(one, spiller)
+    assert [path for path in order if "y" in path] == [f"/y{n}" for n in range(30)]
+    assert [path for path in order if "x" in path] == [f"/x{n}" for n in range(30)]
+    assert order.index("/y29") <= 34, "every 8th turn is the lowest level's"
+    assert await one.adds_up()
+
+
+async def test_what_is_cancelled_is_gone_from_the_cold_store(
+    bed: Beds, store: Store, spiller: Spiller, cold: Cold
+) -> None:
+    one = bed()
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    await spiller.drain()
+    assert await drop_queue(store, "c", cold) == 30
+    assert await cold.read(0, "a.example", 0, 0, 100) == []
+    assert not await spiller.round()
+    assert await one.adds_up()
+
+
+async def test_a_new_crawl_of_the_same_name_takes_no_rows_of_the_old_one(
+    bed: Beds, store: Store, spiller: Spiller
+) -> None:
+    one = bed()
+    await one.add(*(f"{A}/old{n}" for n in range(30)))
+    await spiller.drain()
+    await forget(store, "c")  # and the cold store was not told
+    await bound(store, "c", HOT)
+    await one.add(*(f"{A}/new{n}" for n in range(30)))
+    assert sorted(await all_claimed(one, spiller)) == sorted(f"/new{n}" for n in range(30))

@@ -7,13 +7,16 @@ from collections.abc import Awaitable
 from typing import Any, cast
 
 from gossamer.frontier import keys
+from gossamer.frontier.cold import Cold
 from gossamer.frontier.store import Store
 
 QUEUES = ("q:*", "t:*", "h:*", "r:*", "a:*", "k:*", "o", "rf", "l", "lp")
 
 
-async def forget(store: Store, crawl: str) -> None:
-    """Remove a crawl and all its keys (its hosts' shared state stays)."""
+async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
+    """Remove a crawl and all its keys (its hosts' shared state stays), and what waits in its cold store."""
+    if cold is not None:
+        await cold.drop()
     for bucket in range(store.buckets):
         await _give_back(store, bucket, crawl)
         await _remove(store, f"{keys.tag(bucket)}{crawl}:*")
@@ -22,7 +25,7 @@ async def forget(store: Store, crawl: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.srem(keys.CRAWLS, crawl)))
 
 
-async def drop_queue(store: Store, crawl: str) -> int:
+async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
     """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
     dropped = 0
     for bucket in range(store.buckets):
@@ -41,6 +44,8 @@ async def drop_queue(store: Store, crawl: str) -> int:
             pipe.hincrby(tag + "n", "err:expired", left)
         await store.guard(pipe.execute())
         dropped += left
+    if cold is not None:
+        await cold.drop()
     return dropped
 
 
