@@ -26,7 +26,7 @@ HOSTS = 200
 """Hosts of a bucket that are served in one step."""
 LEASE = 5_000
 """Milliseconds."""
-BUSY, IDLE = 0.02, 0.5
+BUSY, IDLE = 0.02, 0.1
 """Seconds between rounds, while URLs are cold and else."""
 LOST = 10.0
 """Seconds after which URLs that the cold store should have and has not are given up."""
@@ -62,16 +62,16 @@ class Spiller:
         """Work until cancelled. StoreError when a store stays away."""
         since: float | None = None
         while True:
-            pause = IDLE
+            pause, buckets = IDLE, self.store.buckets
             try:
                 if await self._ours() and await self.round():
-                    pause = BUSY + self.store.buckets / 2000
+                    pause = BUSY
                 since = None
             except StoreError:
                 since = since or time.monotonic()
                 if time.monotonic() - since > PATIENCE:
                     raise
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause + buckets / 1000)
 
     async def round(self) -> bool:
         """Empty the outboxes, serve the hosts that run low; whether any URL is cold."""
