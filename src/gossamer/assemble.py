@@ -69,6 +69,8 @@ class Job(msgspec.Struct, kw_only=True):
     args: dict[str, str] = {}
     priority: int = 0
     sitemaps: bool = False
+    watch: float | None = None
+    """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
     archive: str | None = None
     """Replay pages from here; nothing is fetched."""
 
@@ -91,6 +93,8 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     alone: bool = True
+    open: bool = False
+    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
@@ -173,13 +177,14 @@ class Bench:
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
-        self.scope = scope(setup.spec, settings, setup.seeds)
+        self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
         self.sites = site_files.load_all(setup.job.targets, setup.job.args)
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
         )  # fmt: skip
+        self.taker.open = setup.open
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
         self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
@@ -233,7 +238,7 @@ class Bench:
             await self._widen(*pair)
 
     async def _anchor(self, source: str, target: str) -> None:
-        if (source, target) not in self._anchors:
+        if (source, target) not in self._anchors and not self.setup.open:  # else the child is inside of itself
             await self.crawls.anchor(self.setup.crawl, source, target)
             await self._widen(source, target)
 
@@ -285,11 +290,12 @@ def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
     )  # fmt: skip
 
 
-def scope(spec: Spec, settings: Settings, seeds: list[str]) -> Scope:
+def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
     """The pure filters of a crawl."""
-    return Scope.of(
+    rules = Scope.of(
         seeds, spec.scope, include=spec.include, exclude=spec.exclude, depth=spec.depth, ports=settings.allow_port
     )
+    return msgspec.structs.replace(rules, open=open)
 
 
 def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[TableSink]]:

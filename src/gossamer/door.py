@@ -17,6 +17,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Setup, cold, open_store, open_url, policy
 from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
+from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, Crawls, Record
@@ -75,7 +76,8 @@ async def crawl(
                 await everybody_died(setup, store)
             async with timed(store, record):
                 await seed(setup, store, given, record)
-                outcome = await Run(setup, store, embedded, watch, stop, taps).work()
+                async with feeding(setup, store, given.sources):
+                    outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
         except GossamerError as error:
             with contextlib.suppress(StoreError):  # that is what went wrong
@@ -97,7 +99,7 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
         await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
     elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
         summary = await Census(store).summary(setup.crawl)
-        if not summary.pending:  # requeued dead letters open it again
+        if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
     limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
     outputs = [output.spec for output in setup.job.outputs]

@@ -35,6 +35,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     today: date
     domains: frozenset[str] = frozenset()
     """Registered domains of the seeds, in mode host."""
+    open: bool = False
+    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as well."""
 
     @classmethod
     def of(
@@ -58,15 +60,17 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
         return empty._with(seeds)
 
-    def refuse(self, url: str, host: str, depth: int) -> str | None:
+    def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
         """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
+
+        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
         """
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
-        if not self._inside(url, host):
+        if not self._inside(url, host) and not (self.open and beside and self._beside(url, host, beside)):
             return "scope"
         return self._filtered(url, host, depth)
 
@@ -152,6 +156,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     def _excluding(self, url: str) -> re.Pattern[str] | None:
         return next((pattern for pattern in self.exclude if pattern.search(url)), None)
+
+    def _beside(self, url: str, host: str, page: str) -> bool:
+        if page == "*" or url[:4] != "http":
+            return page == "*"
+        if self.mode == "domain":
+            return urls.registered_domain(host) == urls.registered_domain(page)
+        return self.mode == "host" and host == page
 
     def _including(self, url: str) -> re.Pattern[str] | bool:
         return next((pattern for pattern in self.include if pattern.search(url)), False) if self.include else True

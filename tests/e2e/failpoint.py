@@ -71,6 +71,12 @@ def install(place: str, after: int, marker: str) -> None:
         Frontier.settle = settled  # type: ignore[method-assign] # that is the point of it
 
 
+def stand_still(place: str, marker: str) -> None:
+    """Tell where, and wait for the kill: nothing else of the process moves either."""
+    Path(marker).write_text(place)
+    time.sleep(600)
+
+
 def install_cold(place: str, after: int, marker: str) -> None:
     """The same between the steps of a move to the cold store or back."""
     from gossamer.frontier.cold import Files
@@ -86,8 +92,7 @@ def install_cold(place: str, after: int, marker: str) -> None:
         if whole is Files or given[0] == {"spilled": "spilled", "refilled": "refill"}[place]:
             moves += 1
             if moves == after:
-                Path(marker).write_text(place)
-                time.sleep(600)
+                stand_still(place, marker)
         return answer
 
     setattr(whole, verb, moved)

@@ -96,7 +96,9 @@ def cut_tail(data: Path, size: int) -> int:
     return whole
 
 
-@pytest.mark.parametrize(("size", "cold"), [(1, None), (700, None), (5_000, None), (40_000, None), (5_000, "sqlite:?hot=4")])
+@pytest.mark.parametrize(
+    ("size", "cold"), [(1, None), (700, None), (5_000, None), (40_000, None), (5_000, "sqlite:?hot=4")]
+)
 def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int, cold: str | None) -> None:
     with serve(preset("tiny", hosts=4, pages=50, latency=0.01)) as web:
         one, data = big(tmp_path, web.plan.seeds(), cold=cold), tmp_path / "data"

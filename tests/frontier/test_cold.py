@@ -237,7 +237,9 @@ async def test_explain_finds_a_cold_url(bed: Beds, store: Store, spiller: Spille
     assert (await placed(store, cold, one, "2")).state == "pending"
     view = await Census(store).host("a.example")
     assert view.crawls == []  # no crawl record was made
-    assert (await Locator(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))).state == "cold"
+    assert (
+        await Locator(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))
+    ).state == "cold"
 
 
 async def test_priorities_of_cold_urls_change(bed: Beds, store: Store, spiller: Spiller) -> None:

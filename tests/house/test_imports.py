@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"assemble", "targets"}, {"seeding", "children"}, {"door"}, {"api", "trial"}, {"studies"}, DOORS,
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "children"}, {"door"}, {"api", "trial"}, {"studies"}, DOORS,
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room

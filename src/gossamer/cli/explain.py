@@ -28,8 +28,6 @@ LINES = 5
 WAIT = 5.0
 
 
-
-
 def explain(
     url: Url, crawl: OfCrawl = None, depth: Depth = None, page: From = None, data: Data = None, store: StoreUrl = None,
     setting: Setting = None, as_json: Json = False,

@@ -71,8 +71,8 @@ async def _priority(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    from gossamer.cli.show import put_json
     from gossamer.assemble import cold as cold_of
+    from gossamer.cli.show import put_json
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.spiller import Spiller
     from gossamer.frontier.steer import Steer
@@ -92,8 +92,8 @@ async def _priority(
 
 
 async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
-    from gossamer.cli.living import living
     from gossamer.assemble import cold as cold_of
+    from gossamer.cli.living import living
     from gossamer.cli.show import remark
     from gossamer.frontier.crawls import Crawls
 

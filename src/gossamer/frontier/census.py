@@ -212,7 +212,9 @@ class Census:
         pipe.llen(f"{crawl}p:{host}")
         *lengths, retrying, parked = await self.store.guard(pipe.execute())
         by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
-        return Queued(name, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0)))
+        return Queued(
+            name, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0))
+        )
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:

@@ -92,7 +92,9 @@ class Files:
     async def write(self, bucket: int, rows: Sequence[Row]) -> None:
         """One transaction, synced."""
         values = [(bucket, *row) for row in rows]
-        await self._do(lambda base: base.executemany("INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values).close())
+        await self._do(
+            lambda base: base.executemany("INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values).close()
+        )
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """As many rows as n entries take."""

@@ -40,7 +40,7 @@ class Tail(NamedTuple):
     bucket: int
     host: str
     level: int
-    count: int
+    cold: int
     cursor: int
     room: int
     """That its queue has; `free`: that all queues of the host have together."""
@@ -155,7 +155,7 @@ class Spiller:
         left: dict[str, int] = {}
         for tail in tails:
             free = left.setdefault(tail.host, tail.free)
-            left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.count)))
+            left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
         for host in {host.decode() for host in hosts} - {tail.host for tail in tails}:
             await self.store.guard(cast(Any, self.store.client.srem(wanted, host)))
 
@@ -188,10 +188,10 @@ class Spiller:
         """How many URLs are neither in the outbox nor in the cold store, when that has been so for a while."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
-        if (count, cursor) != (tail.count, tail.cursor):
-            self._missing[where] = tail.count, tail.cursor, time.monotonic()
+        if (count, cursor) != (tail.cold, tail.cursor):
+            self._missing[where] = tail.cold, tail.cursor, time.monotonic()
             return 0
-        return tail.count if time.monotonic() - since > LOST else 0
+        return tail.cold if time.monotonic() - since > LOST else 0
 
     async def _trim(self) -> None:
         """Let go of what came back, when that is on the store's disk."""
@@ -228,7 +228,9 @@ async def bound(store: Store, crawl: str, hot: int) -> None:
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:g", ["hot", "out"])
     found = await store.guard(pipe.execute())
     if not hot and (cold := sum(int(out or 0) for _, out in found)):
-        raise ConfigError(f"{cold} URLs of crawl {crawl} wait in its cold store: give the setting cold as it was before")
+        raise ConfigError(
+            f"{cold} URLs of crawl {crawl} wait in its cold store: give the setting cold as it was before"
+        )
     pipe = store.client.pipeline(transaction=False)
     for bucket, (was, _) in enumerate(found):
         if int(was or 0) != hot:

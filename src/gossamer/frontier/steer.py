@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable
 from typing import Any, cast
 
-from gossamer.frontier import keys
 from gossamer.errors import ConfigError
+from gossamer.frontier import keys
 from gossamer.frontier.census import Census
 from gossamer.frontier.spiller import Spiller, Tail
 from gossamer.frontier.store import Store
@@ -114,7 +114,9 @@ class Steer:
         if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
             return 0
         if self.spiller is None:
-            raise ConfigError(f"URLs of {host} wait in the cold store of {name}: give the setting cold as the crawl has it")
+            raise ConfigError(
+                f"URLs of {host} wait in the cold store of {name}: give the setting cold as the crawl has it"
+            )
         await self.spiller.drain()
         moved = 0
         for tail in await self.spiller.tails(bucket, [host]):
