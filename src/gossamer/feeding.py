@@ -21,6 +21,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, Setup
+from gossamer.beside import beside
 from gossamer.errors import GossamerError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.spiller import spilling
@@ -141,21 +142,12 @@ async def feeding(
         for source in sources:
             await source.open(bench.http)
         await _hold(store, setup.crawl, name)
-        async with asyncio.TaskGroup() as group:
-            lease = group.create_task(_renewed(store, setup.crawl, name))
-            work = group.create_task(_all(bench, sources, say))
-            work.add_done_callback(lambda _: lease.cancel())
+        async with beside(_leased(bench, sources, say, name)) as work:
             yield work
-            work.cancel()
-            lease.cancel()
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
     finally:
         for source in sources:
             await source.close()
         await bench.close()
-        with contextlib.suppress(GossamerError):
-            await store.guard(cast(Awaitable[Any], store.client.zrem(_leases(setup.crawl), name)))
 
 
 async def feed(setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None) -> None:
@@ -183,14 +175,24 @@ async def unread(store: Store, crawl: str) -> list[str]:
     return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
 
 
-async def _all(bench: Bench, sources: Sequence[Source], say: Say) -> None:
-    async with asyncio.TaskGroup() as group:
+async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:
+    """All producers to their ends, under a lease that is let go of then."""
+    store, crawl = bench.store, bench.setup.crawl
+    tasks = [asyncio.create_task(_renewed(store, crawl, name))]
+    try:
         for source in sources:
-            begun = await position_of(bench.store, bench.setup.crawl, source.name) is not None
+            begun = await position_of(store, crawl, source.name) is not None
             feeder = Feeder(bench, source, say, begun)
             if not begun:
                 await feeder.keep(None, done=False)
-            group.create_task(feeder.run())
+            tasks.append(asyncio.create_task(feeder.run()))
+        await asyncio.gather(*tasks[1:])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(GossamerError):
+            await store.guard(cast(Awaitable[Any], store.client.zrem(_leases(crawl), name)))
 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:

@@ -72,7 +72,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "filter"
         if not self._inside(url, host) and not (self.open and beside and self._beside(url, host, beside)):
             return "scope"
-        return self._filtered(url, host, depth)
+        return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
     def near(self, url: str, host: str, depth: int) -> bool:
         """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
@@ -85,9 +85,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self._filtered(url, host, depth) is None
 
-    def _filtered(self, url: str, host: str, depth: int) -> str | None:
-        """What is refused whatever the scope."""
-        if ":" in host and not self.opens(host):
+    def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
+        """What is refused whatever the scope. `dialled`: a seed has the host's port."""
+        if ":" in host and not dialled and not self.opens(host):
             return "filter"
         if url in self.seeds:
             return None

@@ -76,7 +76,7 @@ def read(text: str) -> Target:
     if text.startswith("sql:"):
         if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
             raise UsageError(
-                f"{text[:200]!r}: write it as 'sql:sqlite:FILE SELECT url FROM ...' or 'sql:postgresql://... SELECT ...'"
+                f"{text[:200]!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
             )
         return Target("sql", text[4:])
     if text.startswith("kafka://"):

@@ -13,7 +13,7 @@ import pytest
 from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
-    "process", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
+    "process", "beside", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
     "masking", "units",
 }  # fmt: skip
 SHELVES = {

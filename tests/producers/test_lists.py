@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -16,12 +17,11 @@ import pytest
 
 from e2e.runs import begin, job, rows
 from gossamer import feeding, seeding
-from gossamer.assemble import Job, open_store
-from gossamer.door import begin as begun
 from gossamer.door import crawl
 from gossamer.errors import UsageError
 from gossamer.frontier.tally import counts
 from gossamer.producers import source
+from producers.feeds import fed
 from web import Web, preset, serve
 
 
@@ -33,22 +33,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
 
 
-async def fed(one: Job) -> dict[str, int]:
-    """Add what a job's producers give, with nobody at work; the counts."""
-    setup, given = seeding.prepare(one)
-    store, embedded = await open_store(one.settings)
-    try:
-        setup.store = store.url
-        record, _ = await begun(setup, store, one)
-        await seeding.seed(setup, store, given, record)
-        await feeding.feed(setup, store, given.sources)
-        return dict(await counts(store, setup.crawl))
-    finally:
-        await store.close()
-        if embedded is not None:
-            embedded.leave()
-
-
 def listed(path: Path, urls: list[str]) -> Path:
     text = "".join(f"{url}\n" for url in urls).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
@@ -57,7 +41,9 @@ def listed(path: Path, urls: list[str]) -> Path:
 
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])
 async def test_a_long_list_is_added_once_and_read_once(tmp_path: Path, name: str) -> None:
-    path = listed(tmp_path / name, [f"https://h{n % 50}.example/{n}" for n in range(3000)] + ["bad line", "https://h1.example/1"])
+    path = listed(
+        tmp_path / name, [f"https://h{n % 50}.example/{n}" for n in range(3000)] + ["bad line", "https://h1.example/1"]
+    )
     one = job([str(path)], tmp_path)
     n = await fed(one)
     assert (n["added"], n["open"], n["found"], n["skip:duplicate"]) == (3000, 3000, 3001, 1)
@@ -111,12 +97,27 @@ def pending(data: Path) -> int:
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.jsonl.gz"])
-def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str) -> None:
+def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.producers.lines.PART", 2000)
     urls = [f"https://h{n % 40}.invalid/{n}" for n in range(20_000)]
     if "jsonl" in name:
         urls = [json.dumps({"url": url}) for url in urls]
     path, data = listed(tmp_path / name, urls), tmp_path / "data"
-    words = ["crawl", str(path), "--name", "c", "--data", str(data), "--scope", "page", "--json", "--limit", "1", "--rate", "0.01"]
+    words = [
+        "crawl",
+        str(path),
+        "--name",
+        "c",
+        "--data",
+        str(data),
+        "--scope",
+        "page",
+        "--json",
+        "--limit",
+        "1",
+        "--rate",
+        "0.01",
+    ]
     met = []
     for _ in range(2):
         before, door = pending(data), begin(words, DRIVER)
@@ -129,7 +130,7 @@ def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str) -> 
         door.communicate()
         met.append(pending(data))
     assert met[1] < 20_000
-    n = __import__("asyncio").run(fed(job([str(path)], tmp_path, scope="page")))
+    n = asyncio.run(fed(job([str(path)], tmp_path, scope="page")))
     assert n["added"] == n["found"] == 20_000
     assert "skip:duplicate" not in n or not n["skip:duplicate"]
 
@@ -137,7 +138,19 @@ def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str) -> 
 def test_standard_input_is_streamed(tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=2, pages=30)) as web:
         pages = sorted(web.plan.must_fetch(sitemaps=False))
-        words = ["crawl", "-", "--name", "c", "--data", str(tmp_path / "data"), "--scope", "page", "--json", "--delay", "0"]
+        words = [
+            "crawl",
+            "-",
+            "--name",
+            "c",
+            "--data",
+            str(tmp_path / "data"),
+            "--scope",
+            "page",
+            "--json",
+            "--delay",
+            "0",
+        ]
         words += ["--allow-private", "127.0.0.0/8", "-o", str(tmp_path / "out.jsonl")]
         door = begin(words, DRIVER, stdin=subprocess.PIPE)
         assert door.stdin is not None
@@ -158,7 +171,7 @@ def test_standard_input_is_streamed(tmp_path: Path) -> None:
 
 
 def fetched(web: Web) -> set[str]:
-    return {hit.path for hit in web.log() if hit.path != "/robots.txt"}
+    return {hit.host + hit.path for hit in web.log() if hit.path != "/robots.txt"}
 
 
 async def test_producers_wait_while_too_much_is_pending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

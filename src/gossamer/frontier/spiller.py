@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any, NamedTuple, cast
 
+from gossamer.beside import beside
 from gossamer.errors import ConfigError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold, rows
@@ -215,10 +216,8 @@ async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> Asy
     if cold is None:
         yield
         return
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Spiller(store, crawl, cold, hot).run())
+    async with beside(Spiller(store, crawl, cold, hot).run()):
         yield
-        task.cancel()
 
 
 async def bound(store: Store, crawl: str, hot: int) -> None:

@@ -33,11 +33,13 @@ class List:
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, f"list {path.resolve()}"
         self._file: IO[bytes] | None = None
+        self._raw: IO[bytes] | None = None
+        """What a gzipped one is read from."""
 
     async def open(self, collector: Collector) -> None:
         """Open it, and read a byte, so that what cannot be read is known now."""
         try:
-            (await asyncio.to_thread(self._opened)).close()
+            self._file = await asyncio.to_thread(self._opened)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
@@ -49,11 +51,14 @@ class List:
             at = {"at": 0, "line": 0, "size": 0}
         number, offset = at["line"], at["at"]
         try:
-            self._file = await asyncio.to_thread(self._opened)
+            assert self._file is not None
             await asyncio.to_thread(self._file.seek, offset)
-            while lines := await asyncio.to_thread(self._lines):
+            while part := await asyncio.to_thread(self._part):
+                lines = part.split(b"\n")
+                if part.endswith(b"\n"):
+                    lines.pop()
                 requests, rejected = taken(lines, str(self.path), number)
-                number, offset = number + len(lines), offset + sum(map(len, lines))
+                number, offset = number + len(lines), offset + len(part)
                 share = min(1.0, self._packed() / size) if size else 1.0
                 yield Batch(requests, rejected, {"at": offset, "line": number, "size": size}, share)
         except (OSError, EOFError) as error:
@@ -64,8 +69,9 @@ class List:
 
     async def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._raw):
+            if file is not None:
+                file.close()
 
     def _opened(self) -> IO[bytes]:
         file: IO[bytes] = open(self.path, "rb")  # noqa: SIM115 - held until close()
@@ -78,19 +84,16 @@ class List:
         file.seek(0)
         return file
 
-    def _lines(self) -> list[bytes]:
-        """Some lines. Of one that never ends the first part is handed on; it is no request."""
+    def _part(self) -> bytes:
+        """Some lines. One that never ends comes in parts, which are no requests."""
         assert self._file is not None
-        lines = self._file.readlines(PART)
-        return [part for line in lines for part in ([line] if len(line) <= LONGEST else _cut(line))]
+        part = self._file.read(PART)
+        return part if part.endswith(b"\n") else part + self._file.readline(LONGEST)
 
     def _packed(self) -> int:
-        assert self._file is not None
-        return self._raw.tell() if self.path.suffix == ".gz" else self._file.tell()
-
-
-def _cut(line: bytes) -> list[bytes]:
-    return [line[j : j + LONGEST] for j in range(0, len(line), LONGEST)]
+        file = self._raw or self._file
+        assert file is not None
+        return file.tell()
 
 
 def taken(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
@@ -130,7 +133,7 @@ class Input:
                 return None
             self._ended = not part
             self._head.append(part)
-        return b"".join(self._head).splitlines(keepends=True) if self._ended else None
+        return b"".join(self._head).split(b"\n") if self._ended else None
 
     async def open(self, collector: Collector) -> None:
         """It is open."""
@@ -142,7 +145,7 @@ class Input:
             whole, newline, rest = (rest + part).rpartition(b"\n")
             if len(rest) > LONGEST:
                 whole, newline, rest = whole + newline + rest, b"", b""
-            lines = (whole + newline).splitlines(keepends=True)
+            lines = (whole + newline).removesuffix(b"\n").split(b"\n") if whole + newline else []
             for some in (lines[j : j + BATCH] for j in range(0, len(lines), BATCH)):
                 requests, rejected = taken(some, "stdin", number)
                 number += len(some)

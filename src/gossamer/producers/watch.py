@@ -11,7 +11,7 @@ import asyncio
 import base64
 import contextlib
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from urllib.parse import urljoin
 
@@ -62,7 +62,7 @@ class Watched:
                 async for some in found:
                     for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
                         yield Batch(
-                            [Request(str(one)) for one, _ in part], [], None, editions=[text for _, text in part]
+                            [Request(str(one)) for one, _ in part], [], None, editions=tuple(text for _, text in part)
                         )
             yield Batch([], [], msgspec.to_builtins(self._known))
             await asyncio.sleep(self.every)
@@ -73,7 +73,7 @@ class Watched:
     async def close(self) -> None:
         """The collector is its owner's."""
 
-    async def _read(self, url: str, depth: int) -> AsyncIterator[list[tuple[Entry, str]]]:
+    async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[Entry, str]], None]:
         known = self._known.get(url, Known())
         page = await self._asked(url, known)
         if page is None or page.status != 200:
