@@ -117,7 +117,10 @@ def main() -> None:
         if options.kill:
             cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))
             total = cpu
-            print(f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB", flush=True)
+            print(
+                f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB",
+                flush=True,
+            )
         cpu, peak, wall, _ = run(path, data, options.cold, 0)
         total += cpu
         store, embedded = asyncio.run(_opened(str(data)))
@@ -130,7 +133,9 @@ def main() -> None:
             f"{counts['added']:,}, found {counts['found']:,}, duplicates {counts.get('skip:duplicate', 0)}, done {position['done']}"
         )
         rest = sum(file.stat().st_size for file in (data / "c").glob("cold*")) / 2**20
-        print(f"store: {memory:.0f} MiB in memory, cold store {rest:.0f} MiB on disk, {shutil.disk_usage(folder).free >> 30} GiB left")
+        print(
+            f"store: {memory:.0f} MiB in memory, cold store {rest:.0f} MiB on disk, {shutil.disk_usage(folder).free >> 30} GiB left"
+        )
         asyncio.run(_closed(store))
         embedded.leave()
         assert counts["added"] == options.urls
