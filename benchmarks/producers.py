@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -113,32 +112,35 @@ def main() -> None:
         path, data = folder / "list.txt", folder / "data"
         listed(path, options.urls, options.hosts)
         print(f"{options.urls:,} URLs over {options.hosts:,} hosts, {path.stat().st_size / 2**20:.0f} MiB", flush=True)
-        total = 0.0
-        if options.kill:
-            cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))
-            total = cpu
-            print(
-                f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB",
-                flush=True,
-            )
-        cpu, peak, wall, _ = run(path, data, options.cold, 0)
-        total += cpu
-        store, embedded = asyncio.run(_opened(str(data)))
-        look = Look(data)
-        counts = {k.decode(): int(v) for k, v in look.client.hgetall("{b:000}c:n").items()}
-        position = json.loads(next(iter(look.client.hgetall("{b:000}c:po").values())))
-        memory = look.client.info("memory")["used_memory"] / 2**20
+        compare(path, data, options)
+
+
+def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
+    """Feed, kill, feed to the end; what is in the store then."""
+    total = 0.0
+    if options.kill:
+        cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))
+        total = cpu
         print(
-            f"to the end in {wall:.0f} s, {peak:.0f} MiB; {total / options.urls * 1e6:.1f} us CPU a URL in all; added "
-            f"{counts['added']:,}, found {counts['found']:,}, duplicates {counts.get('skip:duplicate', 0)}, done {position['done']}"
+            f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB", flush=True
         )
-        rest = sum(file.stat().st_size for file in (data / "c").glob("cold*")) / 2**20
-        print(
-            f"store: {memory:.0f} MiB in memory, cold store {rest:.0f} MiB on disk, {shutil.disk_usage(folder).free >> 30} GiB left"
-        )
-        asyncio.run(_closed(store))
-        embedded.leave()
-        assert counts["added"] == options.urls
+    cpu, peak, wall, _ = run(path, data, options.cold, 0)
+    total += cpu
+    store, embedded = asyncio.run(_opened(str(data)))
+    look = Look(data)
+    counts = {k.decode(): int(v) for k, v in look.client.hgetall("{b:000}c:n").items()}
+    position = json.loads(next(iter(look.client.hgetall("{b:000}c:po").values())))
+    memory = look.client.info("memory")["used_memory"] / 2**20
+    print(
+        f"to the end in {wall:.0f} s, {peak:.0f} MiB; {total / options.urls * 1e6:.1f} us CPU a URL in all; added "
+        f"{counts['added']:,}, found {counts['found']:,}, duplicates {counts.get('skip:duplicate', 0)}, done {position['done']}"
+    )
+    rest = sum(file.stat().st_size for file in (data / "c").glob("cold*")) / 2**20
+    out = int(look.client.hget("{b:000}c:g", "out") or 0)
+    print(f"store: {memory:.0f} MiB in memory; cold store: {out:,} URLs, {rest:.0f} MiB on disk")
+    asyncio.run(_closed(store))
+    embedded.leave()
+    assert counts["added"] == options.urls
 
 
 async def _opened(data: str):  # type: ignore[no-untyped-def]

@@ -171,10 +171,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """(gate, reason or None, rule), in the order in which `refuse` asks."""
         bare = urls.split_credentials(url)[1] is None
         yield "credentials", None if bare else "filter", "none in it" if bare else "has a user name or password in it"
-        inside = self._inside(url, host)
+        inside = self._inside(url, host) or (self.open and url[:4] == "http")
         where = host if self.mode != "domain" else urls.registered_domain(host)
         known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
         rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        rule = f" of the page that links to it: {host}" if self.open and self.mode != "any" else rule
         yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
         closed = not self.opens(host)
         rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"

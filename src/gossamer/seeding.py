@@ -45,28 +45,22 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     name = job.name or targets.crawl_name(read, [site.name for site in sites])
     check_name(name)  # before the first folder of that name
     rejected: list[targets.Rejected] = []
-    given: list[Request] = []
-    credentials: dict[str, tuple[str, str]] = {}
     short, sources = divided(read, job.watch) if only is None else ([], [])
-    if sources and job.settings.scope == "prefix":
-        raise UsageError(
-            "--scope prefix needs all seeds beforehand, and a long list or a stream has them later: use host or page"
-        )
     plain = [request for one in short for request in targets.requests(one, rejected)]
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
         wanted = list(targets.requests(targets.read(only), rejected))
-    for request in wanted:
-        bare, secret = urls.split_credentials(request.url)
-        if secret is not None:
-            credentials[urls.origin(bare)] = secret
-        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
+    given, credentials = bared(wanted, job.priority)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
     if not given and not sources:
         raise UsageError(_no_seeds(rejected))
     s = job.settings
+    if sources and s.scope == "prefix":
+        raise UsageError(
+            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
+        )
     spec = Spec(
         sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
         sorted(s.drop_parameters),
@@ -78,6 +72,17 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
         alone=s.processes == 1, open=bool(sources),
     ), Given(given, sources)  # fmt: skip
+
+
+def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
+    """Seeds without credentials, with a priority; and the credentials by origin."""
+    given, credentials = [], {}
+    for request in wanted:
+        bare, secret = urls.split_credentials(request.url)
+        if secret is not None:
+            credentials[urls.origin(bare)] = secret
+        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or priority))
+    return given, credentials
 
 
 def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targets.Target], list[Source]]:

@@ -144,7 +144,7 @@ class Teller:
         except GossamerError as error:
             return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
         self._typed = setup.allowed
-        rules = scope(record.spec, self.settings, setup.seeds)
+        rules = scope(record.spec, self.settings, setup.seeds, setup.open)
         for pair in await self.census.crawls.anchors(self.name):
             rules = rules.re_anchored(*pair)
         gates = [Gate(*row) for row in rules.explain(url, depth or 0)]

@@ -48,13 +48,32 @@ class Tail(NamedTuple):
     free: int
 
 
+class Turn:
+    """The lease that says which spiller moves the URLs of a crawl."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
+
+    async def ours(self) -> bool:
+        """Whether it is our turn."""
+        client = self.store.client
+        if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE)):
+            return True
+        if await self.store.guard(client.get(self._lease)) != self._mine.encode():
+            return False
+        return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE))))
+
+    async def durably(self) -> None:
+        """Hold it, and wait until all that was written before is on the store's disk."""
+        await self.store.durably("SET", self._lease, self._mine, "PX", str(LEASE))
+
+
 class Spiller:
     """Moves the URLs of one crawl."""
 
     def __init__(self, store: Store, crawl: str, cold: Cold, hot: int) -> None:
         self.store, self.crawl, self.cold, self.hot = store, crawl, cold, hot
-        self._mine = secrets.token_hex(8)
-        self._lease = keys.turn(crawl, "spill")
+        self._turn = Turn(store, crawl)
         self._spent: dict[int, dict[tuple[str, int], int]] = {}
         self._trim_at = 0.0
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
@@ -65,7 +84,7 @@ class Spiller:
         while True:
             pause, buckets = IDLE, self.store.buckets
             try:
-                if await self._ours() and await self.round():
+                if await self._turn.ours() and await self.round():
                     pause = BUSY
                 since = None
             except StoreError:
@@ -113,15 +132,6 @@ class Spiller:
         lengths = await self.store.guard(pipe.execute()) if found else []
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
-    async def _ours(self) -> bool:
-        """Whether it is our turn."""
-        client = self.store.client
-        if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE)):
-            return True
-        if await self.store.guard(client.get(self._lease)) != self._mine.encode():
-            return False
-        return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE))))
-
     async def _waiting(self) -> list[tuple[int, int, int]]:
         """By bucket: entries in the outbox, hosts that run low, cold URLs."""
         pipe = self.store.client.pipeline(transaction=False)
@@ -142,7 +152,7 @@ class Spiller:
                 outbox = f"{keys.tag(bucket)}{self.crawl}:o"
                 read[bucket] = await self.store.guard(cast(Any, self.store.client.lrange(outbox, 0, CHUNK - 1)))
                 size += len(read[bucket])
-        await self._durable()
+        await self._turn.durably()
         for bucket, records in read.items():
             if records:
                 entries = [_entry(record) for record in records]
@@ -157,8 +167,6 @@ class Spiller:
         for tail in tails:
             free = left.setdefault(tail.host, tail.free)
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
-        for host in {host.decode() for host in hosts} - {tail.host for tail in tails}:
-            await self.store.guard(cast(Any, self.store.client.srem(wanted, host)))
 
     async def _refill(self, tail: Tail, n: int) -> int:
         """Bring up to n back; how many. None: only see whether the host still wants some."""
@@ -197,12 +205,9 @@ class Spiller:
     async def _trim(self) -> None:
         """Let go of what came back, when that is on the store's disk."""
         spent, self._spent = self._spent, {}
-        await self._durable()
+        await self._turn.durably()
         for bucket, ends in spent.items():
             await self.cold.trim(bucket, [(host, level, last) for (host, level), last in ends.items()])
-
-    async def _durable(self) -> None:
-        await self.store.durably("SET", self._lease, self._mine, "PX", str(LEASE))
 
 
 def _entry(record: bytes) -> tuple[str, int, int, bytes]:

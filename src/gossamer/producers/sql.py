@@ -103,7 +103,7 @@ class Query:
         try:
             self._base = await asyncio.to_thread(opened)
         except sqlite3.Error as error:
-            raise self._off(path, error) from error
+            raise _off(path, self.query, error) from error
 
     async def _of_file(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
         try:
@@ -112,7 +112,7 @@ class Query:
             while rows := await asyncio.to_thread(cursor.fetchmany, BATCH):
                 yield [column[0] for column in cursor.description], rows
         except sqlite3.Error as error:
-            raise self._off(self.url, error) from error
+            raise _off(self.url, self.query, error) from error
 
     async def _open_server(self) -> None:
         try:
@@ -124,7 +124,7 @@ class Query:
         except psycopg.OperationalError as error:
             raise StoreError(f"the database {mask(self.url)} does not answer: {_line(error)}") from error
         except psycopg.Error as error:
-            raise self._off(self.url, error) from error
+            raise _off(self.url, self.query, error) from error
 
     async def _of_server(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
         import psycopg
@@ -142,7 +142,7 @@ class Query:
         except psycopg.OperationalError as error:
             raise StoreError(f"the database {mask(self.url)} went away: {_line(error)}; run it again") from error
         except psycopg.Error as error:
-            raise self._off(self.url, error) from error
+            raise _off(self.url, self.query, error) from error
 
     def _given(self, after: Any) -> dict[str, Any]:
         return {"after": after} if self._after else {}
@@ -156,8 +156,9 @@ class Query:
         if strange := [name for name in names if name not in known]:
             raise ConfigError(f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}")
 
-    def _off(self, where: object, error: Exception) -> GossamerError:
-        return ConfigError(f"{mask(str(where))}: {_line(error)}; the query was: {self.query[:200]}")
+
+def _off(where: object, query: str, error: Exception) -> GossamerError:
+    return ConfigError(f"{mask(str(where))}: {_line(error)}; the query was: {query[:200]}")
 
 
 def _line(error: Exception) -> str:
