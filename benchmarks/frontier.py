@@ -17,7 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gossamer.frontier.cold import Files
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.spiller import Spiller, bound
 from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import entry
@@ -131,6 +133,78 @@ async def claims(store: Store, ready: int, idle: int) -> None:
     print(f"claim and settle, {ready} ready and {idle:,} idle hosts: {spent:5.1f} us of server CPU a page")
 
 
+async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") -> tuple[float, int]:
+    """Claim and settle so many pages; (us of server CPU a page, those of other hosts than `host`)."""
+    before, done, others = await cpu(store), 0, 0
+    while done < pages:
+        got = await frontier.claim(0, 64)
+        done += len(got.claims)
+        others += sum(claim.host != host for claim in got.claims)
+        await frontier.settle(0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {})
+        if not got.claims:
+            await asyncio.sleep(0.002)
+    return (await cpu(store) - before) / done * 1e6, others
+
+
+async def large(store: Store, urls: int, hosts: int, hot: int = 0) -> None:
+    """Claim and settle where so many URLs are pending, in the store's memory or (hot) with a bound on it."""
+    await store.client.execute_command("FLUSHALL", "SYNC")
+    await store.open(1, "benchmark")
+    frontier = Frontier(store, "large", Policy(delay=0, per_host=8, obey_robots=False))
+    await bound(store, "large", hot)
+    base, began, used = await memory(store), time.monotonic(), await cpu(store)
+    with tempfile.TemporaryDirectory() as folder:
+        cold = Files(Path(folder) / "cold.sqlite")
+        spiller, rng = Spiller(store, "large", cold, hot), random.Random(1)
+        for first in range(0, urls, 20_000):
+            adds: Adds = {}
+            for n in range(first, min(first + 20_000, urls)):
+                group = (0, f"host-{n // 20 * 7919 % hosts}.example", 0, "http", "o", "")
+                stored = entry("https", f"/{n:016x}".ljust(42, "x"), 2, f"/{n % 977}".ljust(42, "y"))
+                adds.setdefault(group, []).extend((*frontier.remainder(rng.getrandbits(64)), stored))
+            await frontier.add(adds)
+            if hot:
+                await spiller.drain()
+        spent, size = await cpu(store) - used, await memory(store) - base
+        kept = sum(file.stat().st_size for file in Path(folder).iterdir())  # noqa: ASYNC240 - nothing else goes on
+        print(
+            f"{urls:,} pending on {hosts:,} hosts, hot {hot or 'all'}: {size / 2**20:,.0f} MiB in the store, {size / urls:.1f} B a URL, "
+            f"{kept / 2**20:,.0f} MiB cold; added in "
+            f"{time.monotonic() - began:.0f} s, {spent / urls * 1e6:.1f} us of server CPU a URL", flush=True,
+        )  # fmt: skip
+        cost, _ = await claimed(frontier, store, min(20_000, urls // 2))
+        print(f"claim and settle there: {cost:.1f} us of server CPU a page", flush=True)
+        await cold.close()
+
+
+async def giant(store: Store, urls: int) -> None:
+    """1,000 small hosts beside one with very many URLs, with a delay each: what it costs them."""
+    for many in (0, urls):
+        await store.client.execute_command("FLUSHALL", "SYNC")
+        await store.open(1, "benchmark")
+        frontier, rng = Frontier(store, "giant", Policy(delay=50, obey_robots=False)), random.Random(1)
+        await bound(store, "giant", 512)
+        hosts = [f"small-{n}.example" for n in range(1000)]
+        with tempfile.TemporaryDirectory() as folder:
+            cold = Files(Path(folder) / "cold.sqlite")
+            spiller = Spiller(store, "giant", cold, 512)
+            for _ in range(0, many, 20_000):
+                await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(20_000)], ["giant.example"]))
+                await spiller.drain()
+            for host in hosts:
+                await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(40)], [host]))
+            began = time.monotonic()
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(spiller.run())
+                cost, others = await claimed(frontier, store, 20_000, "giant.example")
+                task.cancel()
+            wall = time.monotonic() - began
+            await cold.close()
+        print(
+            f"1,000 small hosts, giant of {many:,}: {cost:.1f} us of server CPU a page, small hosts {others / wall:,.0f} pages/s"
+        )
+
+
 async def pending(store: Store, urls: int, hosts: int) -> None:
     frontier = Frontier(store, "pending", Policy())
     rng = random.Random(5)
@@ -147,6 +221,7 @@ async def pending(store: Store, urls: int, hosts: int) -> None:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--urls", type=int, default=1_000_000)
+    parser.add_argument("--pending", type=int, default=10_000_000)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -159,6 +234,10 @@ async def main() -> None:
             "adding": lambda: adding(store, "default", 200_000),
             "adding-exact": lambda: adding(store, "exact", 200_000),
             "adding-bloom": lambda: adding(store, "bloom", 200_000),
+            "large": lambda: large(store, 10_000, 100),
+            "large-10M": lambda: large(store, options.pending, options.pending // 100),
+            "large-cold": lambda: large(store, options.pending // 10, 1000, 256),
+            "giant": lambda: giant(store, 1_000_000),
             "pending": lambda: pending(store, 200_000, 4000),
             "seen": lambda: seen_memory(store, "default", options.urls),
             "seen-bloom": lambda: seen_memory(store, "bloom", options.urls),

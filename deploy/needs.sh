@@ -6,6 +6,7 @@ needs() {
     cat <<'LIST'
 program faketime       /usr/bin/faketime           tests with a clock of their own
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
+program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation

@@ -17,9 +17,11 @@ from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.errors import ConfigError
+from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect, reach
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
@@ -67,6 +69,8 @@ class Job(msgspec.Struct, kw_only=True):
     args: dict[str, str] = {}
     priority: int = 0
     sitemaps: bool = False
+    watch: float | None = None
+    """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
     archive: str | None = None
     """Replay pages from here; nothing is fetched."""
 
@@ -91,6 +95,8 @@ class Setup(msgspec.Struct, kw_only=True):
     alone: bool = True
     segment: str = ""
     """On a fleet: the part of the outputs that this process alone writes."""
+    open: bool = False
+    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
@@ -122,6 +128,11 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
         await store.close()
         raise
     return store
+
+
+def cold(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
+    """The cold store of a crawl, where there is one, and how many URLs of a host and level stay hot."""
+    return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
 def policy(settings: Settings) -> Policy:
@@ -169,17 +180,19 @@ class Bench:
         self.frontier = Frontier(store, setup.crawl, policy(settings))
         self.folder = Path(settings.data) / setup.crawl
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.cold, self.hot = cold(settings, setup.crawl)
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
-        self.scope = scope(setup.spec, settings, setup.seeds)
+        self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
         self.sites = site_files.load_all(setup.job.targets, setup.job.args)
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
         )  # fmt: skip
+        self.taker.open = setup.open
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
         self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
@@ -230,7 +243,7 @@ class Bench:
             await self._widen(*pair)
 
     async def _anchor(self, source: str, target: str) -> None:
-        if (source, target) not in self._anchors:
+        if (source, target) not in self._anchors and not self.setup.open:  # else the child is inside of itself
             await self.crawls.anchor(self.setup.crawl, source, target)
             await self._widen(source, target)
 
@@ -270,7 +283,8 @@ class Bench:
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
             deadline=self.setup.deadline, room=self._room,
         )  # fmt: skip
-        return await worker.run()
+        async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
+            return await worker.run()
 
     async def close(self) -> None:
         """Let connections and files go."""
@@ -278,6 +292,8 @@ class Bench:
         await self.http.close()
         await self.robots.close()
         await self.resolver.close()
+        if self.cold is not None:
+            await self.cold.close()
 
 
 def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
@@ -290,11 +306,12 @@ def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
     )  # fmt: skip
 
 
-def scope(spec: Spec, settings: Settings, seeds: list[str]) -> Scope:
+def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
     """The pure filters of a crawl."""
-    return Scope.of(
+    rules = Scope.of(
         seeds, spec.scope, include=spec.include, exclude=spec.exclude, depth=spec.depth, ports=settings.allow_port
     )
+    return msgspec.structs.replace(rules, open=open)
 
 
 def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[TableSink]]:

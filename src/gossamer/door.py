@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.assemble import Bench, Job, Setup, open_store, open_url, policy
+from gossamer.assemble import Bench, Job, Setup, cold, open_store, open_url, policy
 from gossamer.errors import GossamerError, InUse, StoreError, of_data
+from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, Crawls, Record
@@ -75,7 +76,8 @@ async def crawl(
                 await everybody_died(setup, store)
             async with timed(store, record):
                 await seed(setup, store, given, record)
-                outcome = await Run(setup, store, embedded, watch, stop, taps).work()
+                async with feeding(setup, store, given.sources):
+                    outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
         except InUse:  # it is somebody else's
             raise
@@ -94,12 +96,12 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and job.fresh:
-        await forget(store, setup.crawl)
+        await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
         await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
     elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
         summary = await Census(store).summary(setup.crawl)
-        if not summary.pending:  # requeued dead letters open it again
+        if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
     limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
     outputs = [output.spec for output in setup.job.outputs]
@@ -253,7 +255,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     """Write the end of the run down; the crawl's summary."""
     crawls = Crawls(store)
     if outcome == "cancelled":
-        await drop_queue(store, setup.crawl)
+        await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])
     limits = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
     state = "limited" if outcome in limits else outcome
     await crawls.set(setup.crawl, state, limits.get(outcome, ""))

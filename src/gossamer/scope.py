@@ -35,6 +35,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     today: date
     domains: frozenset[str] = frozenset()
     """Registered domains of the seeds, in mode host."""
+    open: bool = False
+    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as well."""
 
     @classmethod
     def of(
@@ -58,17 +60,19 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
         return empty._with(seeds)
 
-    def refuse(self, url: str, host: str, depth: int) -> str | None:
+    def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
         """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
+
+        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
         """
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
-        if not self._inside(url, host):
+        if not self._inside(url, host) and not (self.open and beside and self._beside(url, host, beside)):
             return "scope"
-        return self._filtered(url, host, depth)
+        return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
     def near(self, url: str, host: str, depth: int) -> bool:
         """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
@@ -81,9 +85,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self._filtered(url, host, depth) is None
 
-    def _filtered(self, url: str, host: str, depth: int) -> str | None:
-        """What is refused whatever the scope."""
-        if ":" in host and not self.opens(host):
+    def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
+        """What is refused whatever the scope. `dialled`: a seed has the host's port."""
+        if ":" in host and not dialled and not self.opens(host):
             return "filter"
         if url in self.seeds:
             return None
@@ -153,6 +157,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def _excluding(self, url: str) -> re.Pattern[str] | None:
         return next((pattern for pattern in self.exclude if pattern.search(url)), None)
 
+    def _beside(self, url: str, host: str, page: str) -> bool:
+        if page == "*" or url[:4] != "http":
+            return page == "*"
+        if self.mode == "domain":
+            return urls.registered_domain(host) == urls.registered_domain(page)
+        return self.mode == "host" and host == page
+
     def _including(self, url: str) -> re.Pattern[str] | bool:
         return next((pattern for pattern in self.include if pattern.search(url)), False) if self.include else True
 
@@ -160,10 +171,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """(gate, reason or None, rule), in the order in which `refuse` asks."""
         bare = urls.split_credentials(url)[1] is None
         yield "credentials", None if bare else "filter", "none in it" if bare else "has a user name or password in it"
-        inside = self._inside(url, host)
+        inside = self._inside(url, host) or (self.open and url[:4] == "http")
         where = host if self.mode != "domain" else urls.registered_domain(host)
         known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
         rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        rule = f" of the page that links to it: {host}" if self.open and self.mode != "any" else rule
         yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
         closed = not self.opens(host)
         rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"

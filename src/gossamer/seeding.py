@@ -11,10 +11,14 @@ from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
 from gossamer.assemble import Bench, Job, Output, Setup
-from gossamer.errors import UsageError, of_data
+from gossamer.errors import UsageError
+from gossamer.feeding import keep_aside
 from gossamer.frontier.crawls import Record, Spec, check_name
+from gossamer.frontier.spiller import bound
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
+from gossamer.producers.lines import Input
+from gossamer.producers.source import Source, of, streams
 from gossamer.request import Request
 from gossamer.road.taker import Taken
 from gossamer.sites import acting
@@ -23,7 +27,14 @@ BATCH = 5000
 """Seeds added in one go."""
 
 
-def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
+class Given(msgspec.Struct):
+    """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work (`feeding`)."""
+
+    seeds: list[Request]
+    sources: list[Source] = []
+
+
+def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
@@ -34,31 +45,66 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, list[Request]]:
     name = job.name or targets.crawl_name(read, [site.name for site in sites])
     check_name(name)  # before the first folder of that name
     rejected: list[targets.Rejected] = []
-    given: list[Request] = []
-    credentials: dict[str, tuple[str, str]] = {}
-    plain = [request for target in read if target.kind != "site" for request in targets.requests(target, rejected)]
+    short, sources = divided(read, job.watch) if only is None else ([], [])
+    plain = [request for one in short for request in targets.requests(one, rejected)]
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
         wanted = list(targets.requests(targets.read(only), rejected))
-    for request in wanted:
-        bare, secret = urls.split_credentials(request.url)
-        if secret is not None:
-            credentials[urls.origin(bare)] = secret
-        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or job.priority))
+    given, credentials = bared(wanted, job.priority)
+    watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
-    if not given:
+    if not given and not sources:
         raise UsageError(_no_seeds(rejected))
     s = job.settings
+    if sources and s.scope == "prefix":
+        raise UsageError(
+            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
+        )
     spec = Spec(
         sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
         sorted(s.drop_parameters),
     )  # fmt: skip
     return Setup(
-        job=job, crawl=name, spec=spec, store="", seeds=anchors(given, s.scope) + site_hosts(sites, s.scope), credentials=credentials,
+        job=job, crawl=name, spec=spec, store="", seeds=[*anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
+        credentials=credentials,
         sites={site.name: site.version for site in sites},
-        allowed=sorted({urls.host(request.url) for request in given}), alone=s.processes == 1,
-    ), given  # fmt: skip
+        allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
+        alone=s.processes == 1, open=bool(sources),
+    ), Given(given, sources)  # fmt: skip
+
+
+def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
+    """Seeds without credentials, with a priority; and the credentials by origin."""
+    given, credentials = [], {}
+    for request in wanted:
+        bare, secret = urls.split_credentials(request.url)
+        if secret is not None:
+            credentials[urls.origin(bare)] = secret
+        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or priority))
+    return given, credentials
+
+
+def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targets.Target], list[Source]]:
+    """The targets that are read now, and the producers of the others."""
+    short, sources = [], list[Source]()
+    for target in read:
+        if target.kind == "stdin":
+            given = Input()
+            lines = given.short()
+            sources += [given] if lines is None else []
+            short += [] if lines is None else [target._replace(lines=lines)]
+        elif target.kind in ("sitemap", "feed") and watch is not None:
+            from gossamer.producers.watch import Watched
+
+            sources.append(Watched(target.text, watch))
+        elif streams(target):
+            sources.append(of(target))
+        elif target.kind != "site":
+            short.append(target)
+    if watch is not None and not any(target.kind in ("sitemap", "feed") for target in read):
+        raise UsageError("--watch is for sitemap:URL and feed:URL: name one")
+    return short, sources
 
 
 def own_outputs(sites: list[site_files.LoadedSite]) -> list[Output]:
@@ -84,17 +130,18 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
     return [f"https://{host}/" for site in sites for host in acting.hosts(site)]
 
 
-async def seed(setup: Setup, store: Store, given: list[Request], record: Record) -> None:
-    """Add the seeds, in batches; adding them again changes nothing."""
+async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None:
+    """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of producers."""
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
     try:
+        await bound(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time
         taken = Taken()
-        for number, request in enumerate(given, 1):
+        for number, request in enumerate(given.seeds, 1):
             infra = "i" if (request.use or "").startswith("@") else "s"
             bench.taker.request(request, taken, flags=flags + infra)
-            if number % BATCH == 0 or number == len(given):
+            if number % BATCH == 0 or number == len(given.seeds):
                 await bench.frontier.add(taken.adds)
                 if not record.seeded:
                     await bench.frontier.count(
@@ -108,16 +155,6 @@ async def seed(setup: Setup, store: Store, given: list[Request], record: Record)
                     await Steer(store).at_once(host, site.site.pace.per_host)
     finally:
         await bench.close()
-
-
-def keep_aside(folder: Path, rejected: list[targets.Rejected]) -> None:
-    """Write bad seed lines beside the crawl, so that none is lost."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / "rejected.jsonl", "wb") as file:
-            file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
-    except OSError as error:
-        raise of_data(folder.parent, error) from error
 
 
 def _no_seeds(rejected: list[targets.Rejected]) -> str:

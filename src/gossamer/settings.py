@@ -32,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     store: str | None = None
     data: str = ".gossamer"
+    cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
     scope: str = "host"
@@ -94,6 +95,12 @@ ABOUT: dict[str, About] = {
         units.store, "string", "URL of a shared store (redis, rediss, valkey, valkeys, unix); none: its own in `data`"
     ),
     "data": About(units.line, "string", "folder for the store, the logs and the state of crawls"),
+    "cold": About(
+        units.cold,
+        "string",
+        "where the URLs of long queues wait: sqlite: in `data` (with the store of `data` the default), redis://HOST:PORT of "
+        "a server that keeps them on its disk, or off; ?hot=N: beyond so many of a host and priority (512)",
+    ),
     "user_agent": About(units.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"),
     "contact": About(units.line, "string", "URL or e-mail address named in the default user agent"),
     "scope": About(partial(units.one_of, units.SCOPES), "string", "links followed: page, prefix, host, domain or any"),
@@ -222,7 +229,7 @@ def _revealed(one: Given, env: Mapping[str, str]) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
     value = one.value
     bare = _REFERENCE.sub("", str(value))
-    if one.name in ("store", "broker") and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
+    if one.name in ("store", "broker", "cold") and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
         raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
 
     def put(text: str, found: re.Match[str]) -> str:

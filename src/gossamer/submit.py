@@ -11,6 +11,7 @@ from gossamer import jobs
 from gossamer.assemble import Job, open_store
 from gossamer.door import begin
 from gossamer.errors import ConfigError
+from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.tasks import Tasks
@@ -21,8 +22,8 @@ from gossamer.summary import Summary
 LOOK = 0.5
 
 
-async def submit(job: Job) -> str:
-    """Put a crawl on the fleet, or take it up again; its name. Raises GossamerError."""
+async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
+    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     jobs.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
@@ -33,8 +34,9 @@ async def submit(job: Job) -> str:
         record, over = await begin(setup, store, job)
         if over is None:
             await Tasks(store).submit(setup.crawl, jobs.pack(setup))
-            bare = msgspec.structs.replace(job, outputs=[], pages=None)
-            await seed(msgspec.structs.replace(setup, job=bare), store, given, record)
+            bare = msgspec.structs.replace(setup, job=msgspec.structs.replace(job, outputs=[], pages=None))
+            await seed(bare, store, given, record)
+            await feed(bare, store, given.sources, say)
         return setup.crawl
     finally:
         await store.close()

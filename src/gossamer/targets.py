@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,8 +26,10 @@ CARRY = 4096
 class Target(NamedTuple):
     """One TARGET: what it is and where it lies."""
 
-    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin"]
+    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka"]
     text: str
+    lines: list[bytes] | None = None
+    """Of standard input: its lines, when they were read already."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
@@ -56,6 +59,9 @@ class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     added_at: float | None = None
 
 
+_decode = msgspec.json.Decoder(SeedLine).decode
+
+
 def read(text: str) -> Target:
     """What a TARGET is. UsageError when it is nothing we know.
 
@@ -67,6 +73,16 @@ def read(text: str) -> Target:
     for kind in ("sitemap", "feed"):
         if text.startswith(f"{kind}:"):
             return Target(kind, _url(text.partition(":")[2], text))
+    if text.startswith("sql:"):
+        if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
+            raise UsageError(
+                f"{text[:200]!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
+            )
+        return Target("sql", text[4:])
+    if text.startswith("kafka://"):
+        if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
+            raise UsageError(f"{text[:200]!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
+        return Target("kafka", text)
     if "://" in text:
         return Target("url", _url(text, text))
     path = Path(text)
@@ -98,7 +114,7 @@ def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
     elif target.kind in ("sitemap", "feed"):
         yield Request(target.text, use="@sitemap")
     elif target.kind == "stdin":
-        yield from _lines(sys.stdin.buffer, "stdin", rejected)
+        yield from _lines(sys.stdin.buffer if target.lines is None else target.lines, "stdin", rejected)
     else:
         try:
             with open(target.text, "rb") as file:
@@ -108,24 +124,33 @@ def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
 
 
 def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Iterator[Request]:
-    decode = msgspec.json.Decoder(SeedLine).decode
     for number, raw in enumerate(lines, 1):
-        line = raw.removeprefix(b"\xef\xbb\xbf").strip()
-        if not line or line.startswith(b"#"):
-            continue
-        try:
-            yield (
-                _seed(decode(line))
-                if line.startswith(b"{")
-                else Request(_url(line.decode("utf-8"), line.decode("utf-8")))
-            )
-        except UnicodeDecodeError:
-            rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), "is no text in UTF-8"))
-        except (msgspec.MsgspecError, UsageError, ValueError) as error:
-            rejected.append(Rejected(source, number, line[:500].decode("utf-8", "replace"), str(error)))
+        found = parsed(raw, source, number)
+        if isinstance(found, Request):
+            yield found
+        elif found is not None:
+            rejected.append(found)
 
 
-def _seed(line: SeedLine) -> Request:
+def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
+    """A line of a list, or a message: a URL, a request as JSON; None: nothing is in it."""
+    line = raw.removeprefix(b"\xef\xbb\xbf").strip()
+    if not line or line.startswith(b"#"):
+        return None
+    try:
+        if line.startswith(b"{"):
+            return seed(_decode(line))
+        text = line.decode("utf-8")
+        return Request(_url(text, text))
+    except UnicodeDecodeError:
+        reason = "is no text in UTF-8"
+    except (msgspec.MsgspecError, UsageError, ValueError) as error:
+        reason = str(error)
+    return Rejected(source, number, line[:500].decode("utf-8", "replace"), reason)
+
+
+def seed(line: SeedLine) -> Request:
+    """A seed's fields, checked. Raises ValueError, UsageError."""
     fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
     fields["url"] = _url(line.url, line.url)
     if not line.method.isalpha() or len(line.method) > 20:
@@ -153,6 +178,6 @@ def crawl_name(targets: list[Target], sites: list[str]) -> str:
     if first.kind in ("url", "sitemap", "feed"):
         stem = split(first.text)[1].rpartition("@")[2]
     else:
-        stem = Path(first.text).stem if first.kind != "stdin" else "stdin"
+        stem = Path(first.text).stem if first.kind in ("list", "site") else first.kind
     clean = "".join(c if c.isascii() and (c.isalnum() or c in ".-_") else "-" for c in stem).lstrip(".-_")
     return f"{clean[:60] or 'crawl'}-{mark}"

@@ -46,6 +46,17 @@ def size(value: object) -> int:
     return int(float(found[1]) * _BYTES[found[2]])
 
 
+def cold(value: object) -> str:
+    """Where long queues wait: `sqlite:`, `off`, or a server by URL, and `?hot=N`. Raises ValueError."""
+    text = line(value)
+    address, _, rest = text.partition("?")
+    if address not in ("off", "sqlite:") and not re.match(r"(?:rediss?|valkeys?|unix)://.", address):
+        raise ValueError("it is sqlite:, off, or redis://HOST:PORT of a server that keeps its data on disk")
+    if rest and (address == "off" or not re.fullmatch(r"hot=\d{1,4}", rest) or not 2 <= int(rest[4:]) <= 4000):
+        raise ValueError("after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000")
+    return text
+
+
 def scalar(value: object) -> str:
     """One number or text, as text."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -16,9 +16,14 @@ PLACES = ("torn", "written", "settled")
 """Half of a batch's bytes are in the file; all are, but nothing is settled; the store has settled, but nobody heard of it."""
 
 
+COLD = ("kept", "spilled", "refilled", "trimmed")
+"""Rows are in the cold store and in the outbox still; they are out of it; they came back, their rows stay; those are gone, too."""
+
+
 def code(place: str, after: int, marker: Path) -> str:
-    """What the driver process runs: the command line that stands still in its commit number `after`."""
-    return f"from e2e import failpoint; failpoint.install({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
+    """What the driver process runs: the command line that stands still in its commit (or move) number `after`."""
+    way = "install_cold" if place in COLD else "install"
+    return f"from e2e import failpoint; failpoint.{way}({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
 
 
 def install(place: str, after: int, marker: str) -> None:
@@ -64,3 +69,30 @@ def install(place: str, after: int, marker: str) -> None:
             return answer
 
         Frontier.settle = settled  # type: ignore[method-assign] # that is the point of it
+
+
+def stand_still(place: str, marker: str) -> None:
+    """Tell where, and wait for the kill: nothing else of the process moves either."""
+    Path(marker).write_text(place)
+    time.sleep(600)
+
+
+def install_cold(place: str, after: int, marker: str) -> None:
+    """The same between the steps of a move to the cold store or back."""
+    from gossamer.frontier.cold import Files
+    from gossamer.frontier.store import Store
+
+    moves = 0
+    whole, verb = (Files, "write" if place == "kept" else "trim") if place in ("kept", "trimmed") else (Store, "run")
+    was = getattr(whole, verb)
+
+    async def moved(self: Any, *given: Any) -> Any:
+        nonlocal moves
+        answer = await was(self, *given)
+        if whole is Files or given[0] == {"spilled": "spilled", "refilled": "refill"}[place]:
+            moves += 1
+            if moves == after:
+                stand_still(place, marker)
+        return answer
+
+    setattr(whole, verb, moved)

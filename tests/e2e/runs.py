@@ -141,6 +141,7 @@ def command(one: Job, *words: str) -> list[str]:
         "--per-host",
         str(s.per_host),
     ]
+    out += ["-s", f"cold={s.cold}"] if s.cold else []
     out += ["--processes", str(s.processes), "--allow-private", ",".join(s.allow_private), *words]
     return ["crawl", *out]
 

@@ -71,6 +71,23 @@ def test_killed_within_a_commit(tmp_path: Path, place: str) -> None:
     assert json.loads(said[0])["pages"] == 200
 
 
+@pytest.mark.parametrize("place", failpoint.COLD)
+def test_killed_while_urls_move_to_the_cold_store_or_back(tmp_path: Path, place: str) -> None:
+    with serve(preset("tiny", hosts=2, pages=120, latency=0.005)) as web:
+        one = big(tmp_path, web.plan.seeds(), cold="sqlite:?hot=4")
+        told = Told()
+        for after in (1, 1 if place == "trimmed" else 2):
+            killed_at(place, after, one, tmp_path)
+            told.kills.append("all")
+            told.open.append(leases_in_files(Path(one.settings.data)))
+        last = begin(command(one))
+        said = last.communicate(timeout=60)
+        assert last.returncode == 0, said
+        assert verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") == []
+    summary = json.loads(said[0])
+    assert (summary["state"], summary["pages"], summary["pending"]) == ("finished", 240, 0)
+
+
 def cut_tail(data: Path, size: int) -> int:
     """Take bytes from the end of the newest append-only file, as a machine that lost its power may."""
     newest = max((data / "store" / "appendonlydir").glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
@@ -79,10 +96,12 @@ def cut_tail(data: Path, size: int) -> int:
     return whole
 
 
-@pytest.mark.parametrize("size", [1, 700, 5_000, 40_000])
-def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "cold"), [(1, None), (700, None), (5_000, None), (40_000, None), (5_000, "sqlite:?hot=4")]
+)
+def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int, cold: str | None) -> None:
     with serve(preset("tiny", hosts=4, pages=50, latency=0.01)) as web:
-        one, data = big(tmp_path, web.plan.seeds()), tmp_path / "data"
+        one, data = big(tmp_path, web.plan.seeds(), cold=cold), tmp_path / "data"
         killed_at("settled", 5, one, tmp_path)
         assert cut_tail(data, size) > size
         before = (tmp_path / "out.jsonl").stat().st_size

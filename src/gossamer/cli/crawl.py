@@ -59,6 +59,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "links": (bool, "--links", None, "Page records with the page's links."),
     "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
     "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
+    "watch": (str, "--watch", "TIME", "Read sitemaps and feeds again so often (1h); what is new is added; no end."),
     "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
     "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
@@ -122,7 +123,18 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
         name=words["name"], fresh=words["fresh"], text=words["text"], links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
         priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
+        watch=time_of("--watch", words["watch"]),
     )  # fmt: skip
+
+
+def time_of(option: str, text: str | None) -> float | None:
+    """A time, in seconds."""
+    from gossamer.units import seconds
+
+    try:
+        return None if text is None else max(seconds(text), 1.0)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
 
 
 def settings_of(words: dict[str, Any]) -> Settings:

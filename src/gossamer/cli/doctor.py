@@ -9,10 +9,11 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.errors import GossamerError, StoreError
+from gossamer.cli.words import Option
+from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store
@@ -22,6 +23,17 @@ PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "val
 NAME = "example.com"
 LARGE = 1_000_000
 """Keys of a store above which they are not looked through."""
+
+
+Size = Annotated[bool, Option("--size", help="Say what a crawl needs.")]
+Hosts = Annotated[int | None, Option("--hosts", metavar="N", help="Hosts of the crawl.")]
+Urls = Annotated[int | None, Option("--urls", metavar="N", help="URLs of the crawl.")]
+Delay = Annotated[str | None, Option("--delay", metavar="SECONDS", help="From start to start at one host (1).")]
+PerHost = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once at one host (1).")]
+Answer = Annotated[str | None, Option("--answer", metavar="SECONDS", help="That an answer takes (0.5).")]
+Workers = Annotated[int | None, Option("--workers", metavar="N", help="Worker processes (as many as are of use here).")]
+Within = Annotated[str | None, Option("--within", metavar="TIME", help="It is to be done in: 12h, 30d.")]
+Like = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Take what was measured in this crawl.")]
 
 
 class Finding(NamedTuple):
@@ -35,11 +47,30 @@ class Finding(NamedTuple):
     """Exit code when it is bad."""
 
 
-def doctor(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """Look at the store, the disk, the clock, names, certificates and limits; say what to do."""
+def doctor(
+    size: Size = False, hosts: Hosts = None, urls: Urls = None, delay: Delay = None, per_host: PerHost = None,
+    answer: Answer = None, workers: Workers = None, within: Within = None, crawl: Like = None, data: Data = None,
+    store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a crawl needs."""
     from gossamer.cli.show import put_json, put_table
 
     settings = read_settings(data, store, setting)
+    given = {
+        "hosts": hosts,
+        "urls": urls,
+        "delay": delay,
+        "per_host": per_host,
+        "seconds": answer,
+        "workers": workers,
+        "within": within,
+    }
+    if size:
+        from gossamer.cli.sizing import tell
+
+        return tell(settings, crawl, given, as_json)
+    if crawl is not None or any(value is not None for value in given.values()):
+        raise UsageError("--hosts, --urls and their like belong to --size: gossamer doctor --size --hosts N --urls N")
     findings = asyncio.run(examine(settings))
     if as_json:
         put_json([{**one._asdict(), "code": one.code if one.level == "bad" else 0} for one in findings])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
+from gossamer.cli.conclusion import Gate
 from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, UsageError
@@ -25,14 +26,6 @@ From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
 LINES = 5
 WAIT = 5.0
-
-
-class Gate(NamedTuple):
-    """What one gate says. `verdict`: pass, a skip reason, or unknown; `rule`: what decided."""
-
-    gate: str
-    verdict: str
-    rule: str
 
 
 def explain(
@@ -108,7 +101,9 @@ class Teller:
         import msgspec
 
         from gossamer import url as urls
+        from gossamer.assemble import cold as cold_of
         from gossamer.assemble import key as key_of
+        from gossamer.cli.conclusion import conclusion
         from gossamer.cli.history import last_attempts
         from gossamer.settings import Settings
 
@@ -118,7 +113,10 @@ class Teller:
             self.settings = msgspec.convert({**msgspec.structs.asdict(self.settings), **record.limits}, Settings)
         canonical = key_of(record.spec)
         key = canonical(url)
-        place = await self.census.locate(self.name, url, urls.fingerprint(key, self.store.seed), canonical)
+        cold, _ = cold_of(self.settings, self.name)
+        place = await self.census.locate(self.name, url, urls.fingerprint(key, self.store.seed), canonical, cold)
+        if cold is not None:
+            await cold.close()
         if depth is None and place.request is not None:
             depth = place.request.depth
         attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
@@ -146,7 +144,7 @@ class Teller:
         except GossamerError as error:
             return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
         self._typed = setup.allowed
-        rules = scope(record.spec, self.settings, setup.seeds)
+        rules = scope(record.spec, self.settings, setup.seeds, setup.open)
         for pair in await self.census.crawls.anchors(self.name):
             rules = rules.re_anchored(*pair)
         gates = [Gate(*row) for row in rules.explain(url, depth or 0)]
@@ -260,41 +258,3 @@ def _answer(attempts: list[dict[str, Any]]) -> list[Gate]:
     if attempts and attempts[-1].get("error") == "content-type":
         return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
     return []
-
-
-def conclusion(
-    place: Place, gates: list[Gate], attempts: list[dict[str, Any]], skipped: dict[str, int]
-) -> tuple[str, str]:
-    """Where it is in one word or two, and why."""
-    from gossamer.cli.show import duration
-
-    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "known", "duplicate")), None)
-    told = {
-        "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
-        "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
-        "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
-        "parked": "over its host's page budget; taken back when more domains link to the host",
-        "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
-    }
-    if place.state in told:
-        if place.state == "pending" and barred is not None:
-            return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
-        return place.state, told[place.state]
-    if place.state == "done":
-        last = attempts[-1] if attempts else {}
-        if last and last.get("outcome") != "skipped":
-            said = f"status {last.get('status')}" if last.get("status") else ""
-            error = f"error {last['error']}" if last.get("error") else ""
-            outcome = last.get("outcome")
-            return "done" if outcome == "done" else f"done ({outcome})", ", ".join(
-                filter(None, (said, error))
-            ) or "see the attempts"
-        if barred is not None:
-            return f"done (skipped: {barred.verdict})", barred.rule
-        return "done", "it was settled; the attempts log has no line of it any more"
-    if barred is not None:
-        return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
-    maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
-    return "unknown", "no fetched page led to it" + (
-        f"; links skipped so far that it may be among: {maybe}" if maybe else ""
-    )

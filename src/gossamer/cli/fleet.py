@@ -35,7 +35,7 @@ async def _submit(job: Job, waiting: bool, test: Any, words: dict[str, Any]) -> 
     from gossamer.cli.show import remark
     from gossamer.submit import submit, wait
 
-    name = await submit(job)
+    name = await submit(job, lambda line: remark(line, words["quiet"]))
     if not waiting:
         print(name)
         return 0

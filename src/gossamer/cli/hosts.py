@@ -109,7 +109,10 @@ def lines(view: HostView) -> list[tuple[str, str]]:
     for held in view.crawls:
         levels = ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True)) or "0"
         out.append(
-            (held.crawl, f"queued {levels}; retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}")
+            (
+                held.crawl,
+                f"queued {levels}; cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}",
+            )
         )
     return out
 

@@ -71,13 +71,19 @@ async def _priority(
     dry_run: bool,
     as_json: bool,
 ) -> int:
+    from gossamer.assemble import cold as cold_of
     from gossamer.cli.show import put_json
     from gossamer.frontier.crawls import Crawls
+    from gossamer.frontier.spiller import Spiller
     from gossamer.frontier.steer import Steer
 
     async with opened(settings) as store:
         record = await Crawls(store).need(crawl)
-        moved = await Steer(store).priority(record.name, n, host=host, match=match, dry_run=dry_run)
+        cold, hot = cold_of(settings, record.name)
+        spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
+        moved = await Steer(store, spiller).priority(record.name, n, host=host, match=match, dry_run=dry_run)
+        if cold is not None:
+            await cold.close()
     if as_json:
         put_json({"crawl": crawl, "priority": n, "urls": moved, "dry_run": dry_run})
     else:
@@ -86,6 +92,7 @@ async def _priority(
 
 
 async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
+    from gossamer.assemble import cold as cold_of
     from gossamer.cli.living import living
     from gossamer.cli.show import remark
     from gossamer.frontier.crawls import Crawls
@@ -99,6 +106,9 @@ async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
         if lives and record.fleet and verb in ("stop", "cancel"):
             lives = bool(await Crew(store).living())  # else nobody would end it
         said, code = await act(crawls, record, lives)
+        if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
+            await cold.drop()
+            await cold.close()
     remark(f"{name}: {said}", quiet)
     return code
 

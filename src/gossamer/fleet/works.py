@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gossamer import jobs
 from gossamer.assemble import Bench, Setup
 from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
 from gossamer.fleet.load import Load
@@ -139,10 +140,14 @@ class Works:
             return
         if outcome in LIMITS:
             await self._tasks.turn(task.name, "running", "ending", LIMITS[outcome], ends_as="limited")
-        elif outcome == "finished" and (await Crawls(self._store).need(task.name)).seeded:
+        elif outcome == "finished" and await self._all_given(task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
             self._shy[task.name] = time.monotonic() + TICK  # its seeds are still being added
+
+    async def _all_given(self, name: str) -> bool:
+        """Whether all seeds are in, those of long lists, too."""
+        return (await Crawls(self._store).need(name)).seeded and not await unread(self._store, name)
 
     async def _refuse(self, name: str, why: str | None) -> None:
         """Do no work for a crawl for a while, and say why; None: the work is done again."""

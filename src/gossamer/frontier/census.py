@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.frontier import keys
+from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.locate import Locator, Place
 from gossamer.frontier.store import Store
@@ -42,6 +43,8 @@ class Queued(msgspec.Struct):
 
     crawl: str
     levels: dict[int, int]
+    cold: int
+    """In the cold store."""
     retrying: int
     parked: int
     accepted: int
@@ -111,12 +114,13 @@ class Census:
             pipe = self.store.client.pipeline(transaction=False)
             for key in found:
                 tag, host = _parts(key, name)
-                pipe.hget(key, "q")
+                pipe.hmget(key, ["q", "k"])
                 pipe.zcard(f"{tag}{name}:t:{host}")
                 pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd"])
             got = await self.store.guard(pipe.execute())
             for j, key in enumerate(found):
-                line = _line(_parts(key, name)[1], int(got[3 * j] or 0) + int(got[3 * j + 1]), got[3 * j + 2], now)
+                waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
+                line = _line(_parts(key, name)[1], waiting, got[3 * j + 2], now)
                 best[line.host] = line
             if len(best) > 4 * limit + PAGE:
                 best = {line.host: line for line in _first(best, limit, order, largest)}
@@ -136,10 +140,12 @@ class Census:
             _from_now(h.get("p"), now), robots, [one for one in held if one],
         )  # fmt: skip
 
-    async def locate(self, name: str, url: str, fingerprint: int, canonical: Callable[[str], str | None]) -> Place:
+    async def locate(
+        self, name: str, url: str, fingerprint: int, canonical: Callable[[str], str | None], cold: Cold | None = None
+    ) -> Place:
         """Where a URL is now in a crawl (`locate.Locator`)."""
         record = await self.crawls.need(name)
-        return await Locator(self.store, name, record.spec, canonical).locate(url, fingerprint)
+        return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 
     async def dead(
         self, name: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0, page: int = PAGE
@@ -206,7 +212,9 @@ class Census:
         pipe.llen(f"{crawl}p:{host}")
         *lengths, retrying, parked = await self.store.guard(pipe.execute())
         by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
-        return Queued(name, by_level, retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0)))
+        return Queued(
+            name, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0))
+        )
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:

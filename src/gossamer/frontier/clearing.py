@@ -7,14 +7,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from gossamer.frontier import keys
+from gossamer.frontier.cold import Cold
 from gossamer.frontier.store import Store
 
-QUEUES = ("q:", "t:", "h:", "r:", "a:")
-LEASES = ("l", "lp")
+QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:")
+LEASES = ("l", "lp", "o", "rf")
 
 
-async def forget(store: Store, crawl: str) -> None:
-    """Remove a crawl and all its keys (its hosts' shared state stays)."""
+async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
+    """Remove a crawl and all its keys (its hosts' shared state stays), and what waits in its cold store."""
+    if cold is not None:
+        await cold.drop()
     await _give_back(store, crawl)
     await _remove(store, crawl, lambda _: True)
     pipe = store.client.pipeline(transaction=False)
@@ -26,25 +29,31 @@ async def forget(store: Store, crawl: str) -> None:
     await store.guard(pipe.execute())
 
 
-async def drop_queue(store: Store, crawl: str) -> int:
+async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
     """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
     await _give_back(store, crawl)
     await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:n", ["open", "infra"])
+        pipe.hexists(f"{keys.tag(bucket)}{crawl}:g", "out")
     dropped = 0
-    for bucket, (is_open, infra) in enumerate(await store.guard(pipe.execute())):
+    found = await store.guard(pipe.execute())
+    for bucket, ((is_open, infra), out) in enumerate(zip(found[::2], found[1::2], strict=True)):
         left, key = int(is_open or 0) - int(infra or 0), f"{keys.tag(bucket)}{crawl}:n"
-        if not int(is_open or 0) and not int(infra or 0):
+        if not int(is_open or 0) and not int(infra or 0) and not out:
             continue
         change = store.client.pipeline()
         change.hset(key, mapping={"open": 0, "infra": 0})
+        if out:
+            change.hset(f"{keys.tag(bucket)}{crawl}:g", "out", 0)
         change.hincrby(key, "failed", left)
         if left:
             change.hincrby(key, "err:expired", left)
         await store.guard(change.execute())
         dropped += left
+    if cold is not None:
+        await cold.drop()
     return dropped
 
 

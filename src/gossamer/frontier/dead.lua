@@ -13,7 +13,7 @@ for j = 3, #ARGV do
       count('err:' .. reason, -1)
       count('open', 1)
       apart(entry, 1)
-      enqueue(host, level, {string.sub(entry, 1, 1) .. '00' .. string.sub(entry, 4)})
+      join(host, level, {string.sub(entry, 1, 1) .. '00' .. string.sub(entry, 4)})
       arm(host)
     else
       count('failed', 1)

@@ -22,8 +22,14 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
 | `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked, `s` a seed was redirected to it | add claim settle | the crawl |
+| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
+| `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> how many, `cLEVEL` -> number of the last one brought back | add settle refill | while there are some |
+| `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle spilled | while not empty |
+| `{b:N}CRAWL:rf` | set | hosts with cold URLs whose queue runs low | add claim refill | while there are some |
+| `{b:000}CRAWL:turn:NAME` | string | who does some work of which one is enough: `spill` | spiller | 5 s |
+| `{b:000}CRAWL:pl` | zset | producers that may add: name -> ms until their lease runs out | producers | while they work |
+| `{b:000}CRAWL:po` | hash | producer -> how far it came (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | `LEVEL TAB entry` -> due ms: retries | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries over the host's page budget, parked | add | the crawl |
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
@@ -31,7 +37,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are out |
 | `{b:N}CRAWL:d:X` | hash | where a depth limit is set: part of the fingerprint -> least depth at which the URL was found, 100 more when it was visited | add settle | the crawl |
 | `{b:N}CRAWL:a:HOST` | list | `LEVEL TAB LANE TAB HI TAB LO TAB entry`: links to a host outside the scope, in case a seed is redirected to it; at most 1,000 | add settle admit | the crawl |
-| `{b:N}CRAWL:g` | hash | generations of the seen-set: `n` how many, `sI` sets (bloom: pages), `cI` URLs in it; `lost`: new URLs that are expected to have been taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
+| `{b:N}CRAWL:g` | hash | generations of the seen-set: `n` how many, `sI` sets (bloom: pages), `cI` URLs in it; `hot`: most URLs of a host and level outside the cold store (0: no bound), `out` in it, `seq` the last number given; `lost`: new URLs that are expected to have been taken for known ones so far, in 10^-12 URLs | add settle | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen, as a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
@@ -62,6 +68,11 @@ def record(crawl: str) -> str:
     return f"gossamer:crawl:{crawl}"
 
 
+def turn(crawl: str, name: str) -> str:
+    """The key of the lease of some work of which one is enough."""
+    return f"{tag(0)}{crawl}:turn:{name}"
+
+
 def anchors(crawl: str) -> str:
     """The key of a crawl's redirected seeds."""
     return f"gossamer:anchors:{crawl}"
@@ -70,7 +81,7 @@ def anchors(crawl: str) -> str:
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
     rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -17,7 +17,9 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   end
   if #entries > 0 then
     if lane ~= 'http' then call('HSET', hk, 'y', lane) end
-    if enqueue(host, level, entries, front) == #entries then arm(host) end
+    local first
+    if front then first = enqueue(host, level, entries, true) == #entries else first = join(host, level, entries) end
+    if first then arm(host) end
   end
   return parked
 end
@@ -33,6 +35,7 @@ local function add(list, j, last, shares)
   elsewhere = {ARGV[shares], ARGV[shares + 1] + before.strangers, ARGV[shares + 2] + before.singles}
   pools = {strangers = 0, singles = 0}
   generations(ARGV[2], tonumber(ARGV[3]))
+  bound = gens.hot or 0
   local new, known, parked, infra, late = 0, 0, 0, 0, 0
   while j <= last do
     local host, flags, n, entries, nearby = list[j], list[j + 3], tonumber(list[j + 5]), {}, {}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from gossamer.frontier import keys
+from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Spec
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier, Policy
@@ -19,13 +20,13 @@ PAGE = 1000
 
 
 class Place(msgspec.Struct):
-    """`state`: unknown, pending, leased, retrying, parked, dead or done; the rest as far as it applies."""
+    """`state`: unknown, pending, cold, leased, retrying, parked, dead or done; the rest as far as it applies."""
 
     state: str
     host: str
     level: int | None = None
     position: int | None = None
-    """From the front of its level, 0 is next."""
+    """From the front of its level, 0 is next; of a cold one about, None when the cold store was not asked."""
     token: int | None = None
     due: float | None = None
     """Seconds from now until the lease runs out or the retry is due."""
@@ -40,8 +41,10 @@ class Place(msgspec.Struct):
 class Locator:
     """Looks for URLs of one crawl. `canonical` gives the deduplication key's URL, None for what is no URL."""
 
-    def __init__(self, store: Store, name: str, spec: Spec, canonical: Callable[[str], str | None]) -> None:
-        self.store, self.name, self.canonical = store, name, canonical
+    def __init__(
+        self, store: Store, name: str, spec: Spec, canonical: Callable[[str], str | None], cold: Cold | None = None
+    ) -> None:
+        self.store, self.name, self.canonical, self.cold = store, name, canonical, cold
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> Place:
@@ -60,7 +63,7 @@ class Locator:
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
         # in the order in which URLs move, and twice, so that one that moves meanwhile is met
-        for look in (self._queued, self._leased, self._retrying, self._dead) * 2:
+        for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
                 return place
@@ -85,6 +88,41 @@ class Locator:
             if level and (found := await self._in_list(f"{crawl}q:{host}:{level}", host, int(level), ours)):
                 position, request, attempt = found
                 return Place("pending", host, int(level), position, attempt=attempt, request=request)
+        return None
+
+    async def _cold(self, crawl: str, host: str, ours: Any) -> Place | None:
+        """In the cold store, or on the way there; not in it, when it cannot be asked: then somewhere in it."""
+        tails = {k.decode(): int(v) for k, v in (await self._do(self.store.client.hgetall(f"{crawl}k:{host}"))).items()}
+        for level, n in tails.items():
+            if level[0] == "c":
+                continue
+            before = int(await self._do(self.store.client.llen(f"{crawl}q:{host}:{level}")))
+            if self.cold is None:
+                return Place("cold", host)
+            bucket, after, met = int(crawl[3:6], 16), tails[f"c{level}"], 0
+            while page := await self.cold.read(bucket, host, int(level), after, PAGE):
+                for position, (_, entry) in enumerate(page, before + met):
+                    if request := ours(host, entry, int(level)):
+                        return Place("cold", host, int(level), position, attempt=entry[1] - 48, request=request)
+                after, met = page[-1][0], met + len(page)
+                if met >= MOST:
+                    return Place("cold", host, int(level))
+            if met < n and (place := await self._outbox(crawl, host, level, before + met, ours)):
+                return place
+        return None
+
+    async def _outbox(self, crawl: str, host: str, level: str, before: int, ours: Any) -> Place | None:
+        for first in range(0, MOST, PAGE):
+            page = await self._do(self.store.client.lrange(f"{crawl}o", first, first + PAGE - 1))
+            for record in page:
+                _, where, name, entry = record.split(b"\t", 3)
+                if (where.decode(), name.decode()) != (level, host):
+                    continue
+                if request := ours(host, entry, int(level)):
+                    return Place("cold", host, int(level), before, attempt=entry[1] - 48, request=request)
+                before += 1
+            if len(page) < PAGE:
+                break
         return None
 
     async def _retrying(self, crawl: str, host: str, ours: Any) -> Place | None:

@@ -10,6 +10,7 @@ if #moved == 0 then return 0 end
 local hk = C .. 'h:' .. ARGV[2]
 call('HINCRBY', hk, 'q', -#moved)
 if call('EXISTS', from) == 0 then without_level(ARGV[2], ARGV[3]) end
-enqueue(ARGV[2], ARGV[4], moved)
+join(ARGV[2], ARGV[4], moved)
+want(ARGV[2], ARGV[3], call('LLEN', from))
 arm(ARGV[2])
 return #moved

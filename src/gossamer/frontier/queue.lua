@@ -23,6 +23,12 @@ local function enqueue(host, level, entries, front)
   return call('HINCRBY', hk, 'q', #entries)
 end
 
+-- A level that has cold URLs (cold.py) and few others left wants some of them.
+local function want(host, level, left)
+  if left < num(call('HGET', C .. 'g', 'hot'), 0) / 2 and call('HEXISTS', C .. 'k:' .. host, level) == 1 then
+    call('SADD', C .. 'rf', host)
+  end
+end
 
 local function without_level(host, level)
   local rest = {}
@@ -47,13 +53,15 @@ end
 -- Take up to n entries as {level, entry}: highest level first, every 8th of the host's turns from the lowest.
 local function pop(host, n, turn)
   local hk, got = C .. 'h:' .. host, {}
-  local levels = call('HGET', hk, 'L')
+  local levels, cold = unpack(call('HMGET', hk, 'L', 'k'))
   while #got < n and levels and levels ~= '' do
     local high, low = string.match(levels, '^[^,]+'), string.match(levels, '[^,]+$')
     local level = (turn + #got) % 8 == 7 and low or high
     local list = C .. 'q:' .. host .. ':' .. level
     for _, entry in ipairs(call('LPOP', list, high == low and n - #got or 1) or {}) do got[#got + 1] = {level, entry} end
-    if call('EXISTS', list) == 0 then levels = without_level(host, level) end
+    local left = call('LLEN', list)
+    if left == 0 then levels = without_level(host, level) end
+    if cold then want(host, level, left) end
   end
   if #got > 0 then call('HINCRBY', hk, 'q', -#got) end
   return got

@@ -24,10 +24,13 @@ end
 local function generations(mode, first)
   local v, g = call('HGETALL', C .. 'g'), 1
   filter_risk = 0
-  gens = {n = 1, s1 = mode == 'bloom' and 1 or first or 1, c1 = 0}
+  gens = {s1 = mode == 'bloom' and 1 or first or 1, c1 = 0}
   seen_test, span = mode == 'bloom' and in_filter or in_sets, ({default = 2 ^ 32, exact = 2 ^ 64, bloom = math.huge})[mode]
-  if #v == 0 and first then call('HSET', C .. 'g', 'n', 1, 's1', gens.s1, 'c1', 0) end
   for j = 1, #v, 2 do gens[v[j]] = tonumber(v[j + 1]) end
+  if not gens.n then
+    gens.n = 1
+    if first then call('HSET', C .. 'g', 'n', 1, 's1', gens.s1, 'c1', 0) end
+  end
   g = gens.n
   if mode == 'bloom' then
     filter_pages = gens.s1

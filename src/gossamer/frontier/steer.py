@@ -6,8 +6,10 @@ import re
 from collections.abc import Awaitable
 from typing import Any, cast
 
+from gossamer.errors import ConfigError
 from gossamer.frontier import keys
 from gossamer.frontier.census import Census
+from gossamer.frontier.spiller import Spiller, Tail
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import scan
 from gossamer.request import unpack
@@ -20,8 +22,8 @@ PAGE = 1000
 class Steer:
     """Changes what a store holds, one script a step; safe beside any number of workers."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
+        self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOR_EVER) -> None:
         """No request to the host from the next claim on, for a while."""
@@ -103,7 +105,52 @@ class Steer:
                     )
                     moved += n
                     first -= 0 if dry_run else n
+        return moved + await self._move_cold(name, bucket, host, to, match, dry_run)
+
+    async def _move_cold(
+        self, name: str, bucket: int, host: str, to: int, match: re.Pattern[str] | None, dry_run: bool
+    ) -> int:
+        """The same with what waits in the cold store: a level is taken out in order, and put in again."""
+        if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
+            return 0
+        if self.spiller is None:
+            raise ConfigError(
+                f"URLs of {host} wait in the cold store of {name}: give the setting cold as the crawl has it"
+            )
+        await self.spiller.drain()
+        moved = 0
+        for tail in await self.spiller.tails(bucket, [host]):
+            if tail.level != to and (n := await self._turn_over(tail, to, match, True)):
+                moved += n if dry_run else await self._turn_over(tail, to, match, False)
         return moved
+
+    async def _turn_over(self, tail: Tail, to: int, match: re.Pattern[str] | None, dry_run: bool) -> int:
+        """Each URL of a cold tail goes to level `to`, or behind the others of its own."""
+        assert self.spiller is not None
+        moved, where = 0, (tail.bucket, tail.host, tail.level)
+        end = int(await self._do(self.store.client.hget(f"{keys.tag(tail.bucket)}{self.spiller.crawl}:g", "seq")) or 0)
+        while True:
+            got = [one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE) if one[0] <= end]
+            if not got:
+                return moved
+            wanted = [match is None or match.search(unpack(tail.host, entry).url) is not None for _, entry in got]
+            if not dry_run:
+                pairs = [
+                    x for (_, entry), yes in zip(got, wanted, strict=True) for x in (to if yes else tail.level, entry)
+                ]
+                done = await self.store.run(
+                    "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
+                )
+                if int(done) < 0:  # some of them came back to the queue meanwhile: on from there
+                    found = await self.spiller.tails(tail.bucket, [tail.host])
+                    now = next((one for one in found if one.level == tail.level), None)
+                    if now is None:
+                        return moved
+                    tail = now
+                    continue
+                self.spiller.spend(tail, got[-1][0])
+            moved += sum(wanted)
+            tail = tail._replace(cursor=got[-1][0])
 
     async def _hold(self, host: str, field: str, value: str) -> None:
         await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value)

@@ -22,7 +22,7 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
-_TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "budget", "links")
+_TAKING = ("prelude", "queue", "spill", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -30,8 +30,9 @@ _SHARED = {
     "known": ("prelude", "pages", "filter", "seen"),
     "claim": ("prelude", "queue", "limits", "change"),
     "sweep": ("prelude", "queue"),
-    "dead": ("prelude", "queue"),
-    "move": ("prelude", "queue"),
+    "dead": ("prelude", "queue", "spill"),
+    "move": ("prelude", "queue", "spill"),
+    "refill": ("prelude", "queue", "spill"),
 }
 
 

@@ -1,7 +1,7 @@
 -- Purpose: return the claims whose lease ran out to the front of their queues.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, limit, delay ms of an unknown host, all (1: nobody lives, every lease returns now and no crash is counted).
--- Returns: {claims returned, open, added, infra}: the counts decide with a second sweep whether the crawl is finished.
+-- Returns: {claims returned, open and producers at work, added, infra}: the counts decide with a second sweep whether the crawl is finished.
 -- Promise: a claim whose worker died is not an attempt; after 10 such deaths the URL is dead with reason crash.
 --   The host waits its delay from now: the dead worker may just have asked it.
 -- Cost: 10 us an expired lease.
@@ -31,4 +31,4 @@ for host in pairs(touched) do
   arm(host, true)
 end
 local counts = call('HMGET', C .. 'n', 'open', 'added', 'infra')
-return {#tokens, num(counts[1], 0), num(counts[2], 0), num(counts[3], 0)}
+return {#tokens, num(counts[1], 0) + call('ZCOUNT', C .. 'pl', now, '+inf'), num(counts[2], 0), num(counts[3], 0)}

@@ -99,7 +99,7 @@ class Reader:
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body): one for one in requests}
         for request in list(wanted.values())[:MOST_LINKS]:
-            self.taker.request(request, taken, voucher)
+            self.taker.request(request, taken, voucher, beside=claim.host)
         if len(wanted) > MOST_LINKS:
             taken.skip("trap", len(wanted) - MOST_LINKS)
 
@@ -171,7 +171,8 @@ class Reader:
             pages, sitemaps = entries(page.body, page.url)
             depth = claim.request.depth
             for entry in pages:
-                self.taker.request(Request(str(entry), referrer=page.url, priority=claim.request.priority), taken)
+                one = Request(str(entry), referrer=page.url, priority=claim.request.priority)
+                self.taker.request(one, taken, beside=claim.host)
             for entry in sitemaps if depth < 3 else ():
                 self.taker.request(
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"

@@ -30,7 +30,7 @@ Hit = tuple[int, str, int]
 class Filter(Protocol):
     """The pure filters: the reason why a URL is not wanted, or None."""
 
-    def refuse(self, url: str, host: str, depth: int) -> str | None: ...
+    def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
     def near(self, url: str, host: str, depth: int) -> bool: ...
 
@@ -79,6 +79,8 @@ class Taker:
         self._seed, self._remainder, self._bucket = seed, remainder, bucket
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
         self.depths = depths
+        self.open = False
+        """The scope depends on the page: what one refuses another may take."""
         self.holds = True
         """A seed may yet be redirected: links to hosts beside the seeds' own are not lost."""
         self._recent, self._taken = Recent(room), _slots()
@@ -136,12 +138,12 @@ class Taker:
             self._recent.put(key, hit)
             return hit
         to_scheme, to_host, to_path = split(url)
-        reason = "filter" if "@" in to_host else self.scope.refuse(url, to_host, depth)
+        reason = "filter" if "@" in to_host else self.scope.refuse(url, to_host, depth, host)
         if reason is None and len(met) >= self._cap:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
-            if reason not in ("depth", "trap"):  # those depend on the way here
+            if reason not in ("depth", "trap") and (to_host == host or not self.open):  # those depend on the way here
                 self._recent.put(key, (mark, reason, -1))
             if not held:
                 return mark, reason, -1
@@ -154,29 +156,32 @@ class Taker:
                 self._taken[mark % SLOTS] = mark
         return mark, reason or "", -1
 
-    def request(self, request: Request, taken: Taken, voucher: str = "", flags: str = "") -> str | None:
-        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for).
+    def request(
+        self, request: Request, taken: Taken, voucher: str = "", flags: str = "", beside: str = "",
+        edition: str = "",
+    ) -> str | None:  # fmt: skip
+        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for). `beside` as in Scope.
 
         Returns the reason why it is refused, which is counted, too; None when it is taken.
         """
         _, host, _ = split(request.url)
-        reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth)
+        reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth, beside)
         if reason is not None:
             taken.skip(reason)
             if not self._held(reason, request.url, host, request.depth):
                 return reason
             flags = "h"
         host, stored = pack(request)
-        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request), stored)
+        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request, edition), stored)
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
         """Whether a refused link is kept in case a seed is redirected to its host."""
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
-    def mark(self, request: Request) -> int:
-        """The fingerprint by which the seen-set knows a request."""
-        canonical = self._key(request.url)
+    def mark(self, request: Request, edition: str = "") -> int:
+        """The fingerprint by which the seen-set knows a request; another edition of a page is another one."""
+        canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
         return urls.fingerprint(whole, self._seed)
 

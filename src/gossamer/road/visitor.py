@@ -100,7 +100,7 @@ class Visitor:
         put(Visit(claim, Settle(claim.token, ""), began=began, attempts=line, adds=taken.adds))
 
     async def _go(self, claim: Claim) -> Visit:
-        if self.taker.scope.refuse(claim.request.url, claim.host, 0) == "scope":
+        if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
             await self.anchored()  # the worker that met the redirected seed knows more
         began = time.monotonic()
         result, verdict = await self._collect(claim)
@@ -173,7 +173,7 @@ class Visitor:
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if request.use and request.use.startswith("@") else "rf"
-        self.taker.request(child, taken, self.taker.voucher(claim), flags)
+        self.taker.request(child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host)
         counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
         counts |= {"found": taken.found, "bytes": result.wire}
         counts["infra" if "i" in flags else "redirected"] = -1 if "i" in flags else 1

@@ -1,0 +1,155 @@
+"""A long list is added: CPU a URL, memory of who adds; killed in the middle and run again, each URL once (Linux).
+
+    python benchmarks/producers.py [--urls 10000000] [--hosts 100000] [--kill 0.5] [--cold sqlite:] [--folder DIR]
+
+The list (77 bytes a line) is fed into an embedded store with nobody at work, as `gossamer submit` feeds it. With --kill the feeding
+process gets SIGKILL when that share of the list is in, and is started again. Goals: each URL once, under 200 MB resident in the
+feeding process; the list is not read from its start again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import redis
+
+from gossamer import feeding, seeding
+from gossamer.assemble import Job, open_store
+from gossamer.door import begin
+from gossamer.process import settle_in
+from gossamer.settings import Settings
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+async def child(path: str, data: str, cold: str) -> None:
+    """Feed the list to its end."""
+    settle_in()
+    one = Job(targets=[path], settings=Settings(data=data, scope="page", cold=cold or None), name="c")
+    setup, given = seeding.prepare(one)
+    (Path(data) / "c").mkdir(parents=True, exist_ok=True)
+    store, embedded = await open_store(one.settings)
+    assert embedded is not None
+    setup.store = store.url
+    record, _ = await begin(setup, store, one)
+    await seeding.seed(setup, store, given, record)
+    await feeding.feed(setup, store, given.sources, lambda line: print(line, flush=True))
+    await store.close()
+    embedded.leave()
+
+
+def used(pid: int) -> tuple[float, float]:
+    """CPU seconds and the largest resident MiB of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    status = Path(f"/proc/{pid}/status").read_text()
+    peak = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+    return (int(fields[11]) + int(fields[12])) / TICK, peak / 1024
+
+
+class Look:
+    """What the store of a data folder says."""
+
+    def __init__(self, data: Path) -> None:
+        run = json.loads((data / "store" / "run.json").read_text())
+        self.pid = int(run["pid"])
+        self.client = redis.Redis(unix_socket_path=run["socket"], retry=None)
+
+    def added(self) -> int:
+        return int(self.client.hget("{b:000}c:n", "added") or 0)
+
+
+def listed(path: Path, urls: int, hosts: int) -> None:
+    with path.open("w", buffering=1 << 20) as file:
+        for n in range(urls):
+            file.write(f"https://host-{n * 7919 % hosts}.example/{n:x}".ljust(76, "p") + "\n")
+
+
+def run(path: Path, data: Path, cold: str, kill_at: int) -> tuple[float, float, float, int]:
+    """Feed until the end, or so many URLs are in; (CPU, MiB, wall, added)."""
+    began = time.monotonic()
+    process = subprocess.Popen([sys.executable, __file__, "--child", str(path), str(data), "--cold", cold])
+    cpu = peak = 0.0
+    look: Look | None = None
+    added = 0
+    while process.poll() is None:
+        try:
+            look = look or Look(data)
+            added = look.added()
+            cpu, peak = used(process.pid)
+            if kill_at and added >= kill_at:
+                process.kill()
+                process.wait()
+                return cpu, peak, time.monotonic() - began, look.added()
+        except (OSError, ValueError, redis.RedisError, IndexError):
+            look = None
+        time.sleep(0.2)
+    assert process.returncode == 0
+    return cpu, peak, time.monotonic() - began, added
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--urls", type=int, default=10_000_000)
+    parser.add_argument("--hosts", type=int, default=100_000)
+    parser.add_argument("--kill", type=float, default=0.5)
+    parser.add_argument("--cold", default="")
+    parser.add_argument("--folder")
+    parser.add_argument("--child", nargs=2)
+    options = parser.parse_args()
+    if options.child:
+        asyncio.run(child(*options.child, options.cold))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        path, data = folder / "list.txt", folder / "data"
+        listed(path, options.urls, options.hosts)
+        print(f"{options.urls:,} URLs over {options.hosts:,} hosts, {path.stat().st_size / 2**20:.0f} MiB", flush=True)
+        compare(path, data, options)
+
+
+def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
+    """Feed, kill, feed to the end; what is in the store then."""
+    total = 0.0
+    if options.kill:
+        cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))
+        total = cpu
+        print(
+            f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB", flush=True
+        )
+    cpu, peak, wall, _ = run(path, data, options.cold, 0)
+    total += cpu
+    store, embedded = asyncio.run(_opened(str(data)))
+    look = Look(data)
+    counts = {k.decode(): int(v) for k, v in look.client.hgetall("{b:000}c:n").items()}
+    position = json.loads(next(iter(look.client.hgetall("{b:000}c:po").values())))
+    memory = look.client.info("memory")["used_memory"] / 2**20
+    print(
+        f"to the end in {wall:.0f} s, {peak:.0f} MiB; {total / options.urls * 1e6:.1f} us CPU a URL in all; added "
+        f"{counts['added']:,}, found {counts['found']:,}, duplicates {counts.get('skip:duplicate', 0)}, done {position['done']}"
+    )
+    rest = sum(file.stat().st_size for file in (data / "c").glob("cold*")) / 2**20
+    out = int(look.client.hget("{b:000}c:g", "out") or 0)
+    print(f"store: {memory:.0f} MiB in memory; cold store: {out:,} URLs, {rest:.0f} MiB on disk")
+    asyncio.run(_closed(store))
+    embedded.leave()
+    assert counts["added"] == options.urls
+
+
+async def _opened(data: str):  # type: ignore[no-untyped-def]
+    return await open_store(Settings(data=data))
+
+
+async def _closed(store) -> None:  # type: ignore[no-untyped-def]
+    store.client.connection_pool.reset()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Work that goes on beside other work, and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+
+@contextlib.asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Within it `work` goes on, too, and is cancelled at its end. What it raises ends what goes on within, and is raised here."""
+    body = asyncio.current_task()
+    assert body is not None
+    task = asyncio.create_task(work)
+    struck: list[BaseException] = []
+
+    def ended(_: object) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            struck.append(error)
+            body.cancel()
+
+    task.add_done_callback(ended)
+    try:
+        yield task
+    except asyncio.CancelledError:
+        if not struck:
+            raise
+    finally:
+        task.remove_done_callback(ended)
+        if struck:
+            body.uncancel()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    if struck:
+        raise struck[0]

@@ -1,0 +1,56 @@
+"""What `explain` concludes from gates, place and attempts: where a URL is, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from gossamer.frontier.locate import Place
+
+
+class Gate(NamedTuple):
+    """What one gate says. `verdict`: pass, a skip reason, or unknown; `rule`: what decided."""
+
+    gate: str
+    verdict: str
+    rule: str
+
+
+def conclusion(
+    place: Place, gates: list[Gate], attempts: list[dict[str, Any]], skipped: dict[str, int]
+) -> tuple[str, str]:
+    """Where it is in one word or two, and why."""
+    from gossamer.cli.show import duration
+
+    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "known", "duplicate")), None)
+    told = {
+        "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
+        "cold": "in the cold store"
+        + (f" at priority {place.level}, about {place.position} before it" if place.position is not None else ""),
+        "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
+        "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
+        "parked": "over its host's page budget; taken back when more domains link to the host",
+        "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
+    }
+    if place.state in told:
+        if place.state == "pending" and barred is not None:
+            return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
+        return place.state, told[place.state]
+    if place.state == "done":
+        last = attempts[-1] if attempts else {}
+        if last and last.get("outcome") != "skipped":
+            said = f"status {last.get('status')}" if last.get("status") else ""
+            error = f"error {last['error']}" if last.get("error") else ""
+            outcome = last.get("outcome")
+            return "done" if outcome == "done" else f"done ({outcome})", ", ".join(
+                filter(None, (said, error))
+            ) or "see the attempts"
+        if barred is not None:
+            return f"done (skipped: {barred.verdict})", barred.rule
+        return "done", "it was settled; the attempts log has no line of it any more"
+    if barred is not None:
+        return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
+    maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
+    return "unknown", "no fetched page led to it" + (
+        f"; links skipped so far that it may be among: {maybe}" if maybe else ""
+    )

@@ -1,0 +1,225 @@
+"""Producers at work: their URLs are added in batches, beside the workers or without any, and the crawl does not end before them.
+
+A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered again, and the seen-set
+knows it. While more than HIGH URLs are pending, or the store's memory is nearly used up, producers wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.assemble import Bench, Setup
+from gossamer.beside import beside
+from gossamer.errors import GossamerError, of_data
+from gossamer.frontier import keys
+from gossamer.frontier.spiller import spilling
+from gossamer.frontier.store import Store
+from gossamer.frontier.tally import counts
+from gossamer.producers.source import Batch, Source
+from gossamer.road.taker import Taken
+from gossamer.targets import Rejected
+
+HIGH = 20_000_000
+"""Pending URLs of a crawl above which producers wait."""
+OUTBOX = 500_000
+"""URLs on their way to the cold store above which they wait."""
+FULL = 0.8
+"""Share of the store's `maxmemory` above which they wait."""
+LEASE, RENEW = 30_000, 8.0
+"""Milliseconds that a lease holds; seconds between renewals."""
+LOOK, WAIT, TELL = 1.0, 0.5, 10.0
+"""Seconds between looks at what is pending, between looks while it is too much, and between lines of progress."""
+
+Say = Callable[[str], None]
+
+
+class Feeder:
+    """Adds what one producer gives."""
+
+    def __init__(self, bench: Bench, source: Source, say: Say, again: bool) -> None:
+        self.bench, self.source, self._say, self._again = bench, source, say, again
+        """`again`: what comes may have been added before; then what is known is no duplicate found."""
+        self._store, self._crawl = bench.store, bench.setup.crawl
+        self._looked = self._told = time.monotonic()
+        self.read = 0
+
+    async def run(self) -> None:
+        """To the producer's end, if it has one."""
+        position = await position_of(self._store, self._crawl, self.source.name)
+        async for batch in self.source.batches(position and position["at"]):
+            await self.add(batch)
+            await self.keep(batch.position, done=False)
+            await self.source.added(batch)
+            self._again = self._again and batch.position is None
+            self._progress(batch)
+            await self._room()
+            await asyncio.sleep(0)
+        last = await position_of(self._store, self._crawl, self.source.name)
+        await self.keep(last and last["at"], done=True)
+
+    async def add(self, batch: Batch) -> None:
+        """Put a batch into the frontier."""
+        if batch.rejected:
+            keep_aside(self.bench.folder, batch.rejected, "ab")
+        taken, priority = Taken(), self.bench.setup.job.priority
+        flags = "ors" if self._again else "os"
+        beside = "*" if self.bench.scope.mode == "page" else self.source.beside
+        editions = batch.editions or itertools.repeat("")
+        for request, edition in zip(batch.requests, editions, strict=False):
+            if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
+                taken.skip("filter")
+                continue
+            if request.priority == 0 and priority:
+                request = msgspec.structs.replace(request, priority=priority)
+            self.bench.taker.request(request, taken, flags=flags, beside=beside, edition=edition)
+        await self.bench.frontier.add(taken.adds)
+        if taken.skips:
+            changes = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
+            await self.bench.frontier.count(changes)
+        self.read += len(batch.requests)
+
+    async def keep(self, position: Any, done: bool) -> None:
+        """Remember how far it came."""
+        value = json.dumps({"at": position, "done": done})
+        await self._do(self._store.client.hset(_positions(self._crawl), self.source.name, value))
+
+    async def _room(self) -> None:
+        """Wait while there is too much already; looks once a second."""
+        if time.monotonic() - self._looked < LOOK:
+            return
+        while await self._crowded():  # noqa: ASYNC110 - others make the room
+            await asyncio.sleep(WAIT)
+        self._looked = time.monotonic()
+
+    async def _crowded(self) -> bool:
+        if (await counts(self._store, self._crawl))["open"] > HIGH:
+            return True
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket in range(self._store.buckets):
+            pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
+        if sum(await self._store.guard(pipe.execute())) > OUTBOX:
+            return True
+        info = await self._store.guard(self._store.client.info("memory"))
+        most = int(info.get("maxmemory", 0))
+        return bool(most) and int(info.get("used_memory", 0)) > FULL * most
+
+    def _progress(self, batch: Batch) -> None:
+        if time.monotonic() - self._told >= TELL:
+            self._told = time.monotonic()
+            share = f", {batch.share:.0%} of it" if batch.share is not None else ""
+            self._say(f"{self.source.name}: {self.read} URLs added{share}")
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Awaitable[Any], call))
+
+
+@contextlib.asynccontextmanager
+async def feeding(
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None
+) -> AsyncIterator[asyncio.Task[None] | None]:
+    """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
+
+    What a producer raises ends what goes on within, and is raised here.
+    """
+    if not sources:
+        yield None
+        return
+    bench = Bench(setup, store, "producer", asyncio.Event())
+    name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+    try:
+        for source in sources:
+            await source.open(bench.http)
+        await _hold(store, setup.crawl, name)
+        async with beside(_leased(bench, sources, say, name)) as work:
+            yield work
+    finally:
+        for source in sources:
+            await source.close()
+        await bench.close()
+
+
+async def feed(setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None) -> None:
+    """Add all that producers give, while nobody need be at work."""
+    async with feeding(setup, store, sources, say) as work:
+        if work is not None:
+            bench = Bench(setup, store, "spiller", asyncio.Event())
+            try:
+                async with spilling(store, setup.crawl, bench.cold, bench.hot):
+                    await asyncio.wait((work,))
+            finally:
+                await bench.close()
+
+
+async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
+    """How far a producer came: `at` and `done`."""
+    raw = await store.guard(cast(Awaitable[Any], store.client.hget(_positions(crawl), name)))
+    found: dict[str, Any] | None = json.loads(raw) if raw else None
+    return found
+
+
+async def unread(store: Store, crawl: str) -> list[str]:
+    """The producers that began and did not come to their end."""
+    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(_positions(crawl))))
+    return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
+
+
+async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:
+    """All producers to their ends, under a lease that is let go of then."""
+    store, crawl = bench.store, bench.setup.crawl
+    tasks = [asyncio.create_task(_renewed(store, crawl, name))]
+    try:
+        for source in sources:
+            begun = await position_of(store, crawl, source.name) is not None
+            feeder = Feeder(bench, source, say, begun)
+            if not begun:
+                await feeder.keep(None, done=False)
+            tasks.append(asyncio.create_task(feeder.run()))
+        await asyncio.gather(*tasks[1:])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(GossamerError):
+            await store.guard(cast(Awaitable[Any], store.client.zrem(_leases(crawl), name)))
+
+
+async def _renewed(store: Store, crawl: str, name: str) -> None:
+    while True:
+        await asyncio.sleep(RENEW)
+        await _hold(store, crawl, name)
+
+
+async def _hold(store: Store, crawl: str, name: str) -> None:
+    seconds, micros = await store.guard(store.client.time())
+    until = seconds * 1000 + micros // 1000 + LEASE
+    await store.guard(cast(Awaitable[Any], store.client.zadd(_leases(crawl), {name: until})))
+
+
+def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb") -> None:
+    """Write bad seed lines beside the crawl, so that none is lost."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "rejected.jsonl", mode) as file:
+            file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+    except OSError as error:
+        raise of_data(folder.parent, error) from error
+
+
+def _leases(crawl: str) -> str:
+    return f"{keys.tag(0)}{crawl}:pl"
+
+
+def _positions(crawl: str) -> str:
+    return f"{keys.tag(0)}{crawl}:po"

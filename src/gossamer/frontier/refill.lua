@@ -1,0 +1,33 @@
+-- Purpose: bring cold URLs of one host and level back: to the end of its queue, or (priority changes) to other levels, in one step.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, host, level, cursor (number of the last one brought back so far, as it was read), new cursor, how many of those
+--   counted are lost, then pairs (level or '' for the end of the queue, entry).
+-- Returns: cold URLs that the level has left, or -1 having done nothing: the cursor is not where it was.
+-- Promise: a URL is brought back once, however many try. The host is wanted until each of its cold levels has enough in the queue.
+-- Cost: 2 us a URL.
+local host, level, lost, by_level, order = ARGV[2], ARGV[3], tonumber(ARGV[6]), {}, {}
+local kk, hk = C .. 'k:' .. host, C .. 'h:' .. host
+if call('HGET', kk, 'c' .. level) ~= ARGV[4] or num(call('HGET', kk, level), 0) < (#ARGV - 6) / 2 + lost then return -1 end
+local n = (#ARGV - 6) / 2
+for j = 7, #ARGV, 2 do
+  local to = ARGV[j]
+  if not by_level[to] then by_level[to] = {}; order[#order + 1] = to end
+  table.insert(by_level[to], ARGV[j + 1])
+end
+local left = call('HINCRBY', kk, level, -n - lost)
+if left == 0 then call('HDEL', kk, level, 'c' .. level) else call('HSET', kk, 'c' .. level, ARGV[5]) end
+if call('HINCRBY', hk, 'k', -n - lost) == 0 then call('HDEL', hk, 'k') end
+call('HINCRBY', C .. 'g', 'out', -n - lost)
+if lost > 0 then
+  count('open', -lost); count('failed', lost); count('err:expired', lost)
+end
+for _, to in ipairs(order) do
+  if to == '' then enqueue(host, level, by_level[to]) else join(host, to, by_level[to]) end
+end
+if n > 0 then arm(host) end
+local wanted = false
+for _, field in ipairs(call('HKEYS', kk)) do
+  if string.sub(field, 1, 1) ~= 'c' and call('LLEN', C .. 'q:' .. host .. ':' .. field) < limit() / 2 then wanted = true end
+end
+if not wanted then call('SREM', C .. 'rf', host) end
+return left

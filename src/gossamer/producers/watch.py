@@ -1,0 +1,131 @@
+"""A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are added.
+
+It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so through the same guard.
+Of an index only those sitemaps are read again whose lastmod changed or is not said. What was seen is the position: per sitemap the
+validators, and 12 bytes an entry. There is no end: the crawl goes on until it is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+from urllib.parse import urljoin
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.page import Page
+from gossamer.parsing.sitemaps import Entry, entries
+from gossamer.parts import Collector
+from gossamer.producers.source import BATCH, Batch
+from gossamer.request import Request, split
+
+PAUSE = 1.0
+"""Seconds between requests for the sitemaps of an index."""
+DEEP, HOPS = 3, 5
+"""Indexes within indexes; redirects."""
+
+
+class Known(msgspec.Struct, omit_defaults=True):
+    """What is remembered of one sitemap."""
+
+    etag: str = ""
+    modified: str = ""
+    entries: str = ""
+    """Fingerprint -> lastmod (seconds, 0 when not said): msgpack, packed."""
+    inner: dict[str, float] = {}
+    """Sitemaps of an index and their lastmod (0 when not said)."""
+
+
+class Watched:
+    """One sitemap or feed, every so many seconds."""
+
+    def __init__(self, url: str, every: float) -> None:
+        self.url, self.every, self.name = url, every, f"watch {url}"
+        self.beside = split(url)[1]
+        self.collector: Collector | None = None
+        self._known: dict[str, Known] = {}
+
+    async def open(self, collector: Collector) -> None:
+        """Nothing is asked for yet."""
+        self.collector = collector
+
+    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+        """What is new, for ever."""
+        self._known = msgspec.convert(position or {}, dict[str, Known])
+        while True:
+            async with contextlib.aclosing(self._read(self.url, 0)) as found:
+                async for some in found:
+                    for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
+                        yield Batch(
+                            [Request(str(one)) for one, _ in part], [], None, editions=tuple(text for _, text in part)
+                        )
+            yield Batch([], [], msgspec.to_builtins(self._known))
+            await asyncio.sleep(self.every)
+
+    async def added(self, batch: Batch) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """The collector is its owner's."""
+
+    async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[Entry, str]], None]:
+        known = self._known.get(url, Known())
+        page = await self._asked(url, known)
+        if page is None or page.status != 200:
+            inner = known.inner if page is not None and page.status == 304 else {}
+            for one in [one for one, at in inner.items() if not at]:  # nobody says when those change
+                async for some in self._read(one, depth + 1):
+                    yield some
+            return
+        pages, sitemaps = entries(page.body, page.url)
+        seen = _unpacked(known.entries)
+        yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
+        fresh = {str(one): _moment(one) for one in sitemaps}
+        for one, at in fresh.items():
+            if depth < DEEP and (not at or known.inner.get(one) != at):
+                await asyncio.sleep(PAUSE)
+                async for some in self._read(one, depth + 1):
+                    yield some
+        etag, modified = page.header("etag") or "", page.header("last-modified") or ""
+        self._known[url] = Known(etag, modified, _packed({_mark(one): _moment(one) for one in pages}), fresh)
+
+    async def _asked(self, url: str, known: Known) -> Page | None:
+        """The answer behind redirects; None when none came: the next turn asks again."""
+        assert self.collector is not None
+        headers = {"If-None-Match": known.etag} if known.etag else {}
+        if known.modified:
+            headers["If-Modified-Since"] = known.modified
+        for _ in range(HOPS):
+            got = await self.collector.collect(Request(url), headers)
+            if not isinstance(got, Page):
+                return None
+            if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
+                return got
+            url = urls.parse(urljoin(url, location)) or url
+        return None
+
+
+def _mark(entry: Entry) -> int:
+    return urls.fingerprint(urls.key(str(entry)), 0)
+
+
+def _moment(entry: Entry) -> float:
+    return entry.lastmod.timestamp() if entry.lastmod is not None else 0.0
+
+
+def _edition(entry: Entry, seen: dict[int, float]) -> str:
+    """An entry that was met before has changed: its moment tells the seen-set that it is to be visited again."""
+    return str(_moment(entry)) if _mark(entry) in seen else ""
+
+
+def _packed(seen: dict[int, float]) -> str:
+    return base64.b64encode(zlib.compress(msgspec.msgpack.encode(seen))).decode()
+
+
+def _unpacked(text: str) -> dict[int, float]:
+    return msgspec.msgpack.decode(zlib.decompress(base64.b64decode(text)), type=dict[int, float]) if text else {}
