@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from gossamer.errors import Away, ConfigError, GossamerError
+from gossamer.errors import Away, ConfigError, GossamerError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
+from gossamer.frontier.fitness import remarks
 from gossamer.frontier.servers import Servers
 from gossamer.frontier.trouble import explained
 
@@ -64,7 +65,9 @@ class Store:
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
-        """Check version, bucket count and Public Suffix List against the store, or write them into an empty one."""
+        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List against ours; they are
+        written into an empty one."""
+        await self._fit()
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63))}
         pipe = self.client.pipeline()
@@ -76,6 +79,19 @@ class Store:
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed = buckets, int(found["seed"])
+
+    async def _fit(self) -> None:
+        """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
+        servers = self.client.servers
+        if servers.embedded:
+            return
+        await self.guard(servers.fresh())
+        for server in await servers.all():
+            for remark in remarks(server.info, servers.address.kind):
+                if remark.bad:
+                    where = f" ({server.place})" if servers.address.kind != "server" else ""
+                    raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
+        await self.guard(self.client.execute_command("EVAL", "return 1", 1, keys.META))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""
