@@ -96,9 +96,7 @@ class Store:
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""
         self.used += 1
-        if verb not in self._digests:
-            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
-        call = ("EVALSHA", self._digests[verb], 1, keys.tag(bucket), *args)
+        call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
         try:
             return await self.guard(self.client.execute_command(*call))
         except NoScriptError:
@@ -107,10 +105,9 @@ class Store:
     async def run_all(self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False) -> list[Any]:
         """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may stand one of our
         errors, or (`confirm`) `Unsure`."""
-        if verb not in self._digests:
-            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        digest = self.digest(verb)
         self.used += len(calls)
-        sent: list[Command] = [(("EVALSHA", self._digests[verb], 1, keys.tag(b), *args), {}) for b, args in calls]
+        sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if again:  # a server that has just been made master knows none
@@ -154,6 +151,12 @@ class Store:
     async def wait(self, error: GossamerError) -> None:
         """Wait until the store answers again; raises the error where nobody waits, or not any longer."""
         await self.guard(self.client.patience.wait(error))
+
+    def digest(self, verb: str) -> str:
+        """The name of a script on a server that knows it."""
+        if verb not in self._digests:
+            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        return self._digests[verb]
 
     def text(self, verb: str) -> str:
         """The whole script of a verb: its shared parts, then its own file."""
