@@ -7,7 +7,7 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
@@ -229,32 +229,37 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
 
 
 async def kept(store: Store) -> list[Finding]:
-    """What a store that answers says of itself."""
-    from gossamer.cli.show import amount
-    from gossamer.masking import mask
-
-    ask: Callable[[Any], Awaitable[Any]] = store.guard
-    began = time.perf_counter()
-    info = await ask(store.client.info())
-    took = (time.perf_counter() - began) * 1000
-    whole, micro = await ask(cast(Any, store.client.time()))
-    name = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info.get('redis_version')}"
-    findings = [Finding("store", "ok", f"{name} at {mask(store.url)} answers in {took:.1f} ms")]
-    policy, most = info.get("maxmemory_policy", "?"), int(info.get("maxmemory", 0))
-    used = int(info.get("used_memory", 0))
-    if policy == "noeviction" or not most:
-        findings.append(Finding("store memory", "ok", f"{amount(used)} used, {amount(most) if most else 'no bound'}"))
-    else:
-        found = f"maxmemory-policy is {policy}: it forgets URLs when it is full"
-        findings.append(Finding("store memory", "bad", found, "set maxmemory-policy noeviction", 8))
-    durable = str(info.get("aof_enabled")) == "1"
-    advice = "" if durable else "set appendonly yes, or a restart of the store forgets what it had since its last save"
-    findings.append(
-        Finding("store disk", "ok" if durable else "warn", f"append-only file {'on' if durable else 'off'}", advice)
-    )
-    off = abs(int(whole) + int(micro) / 1e6 - time.time())
-    if off > 5:
-        findings.append(
-            Finding("store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server")
-        )
+    """What the servers of a store that answers say of themselves."""
+    findings: list[Finding] = []
+    servers = store.client.servers
+    all_of_them = await servers.all()
+    for server in all_of_them:
+        began = time.perf_counter()
+        await store.guard(server.look())
+        took = (time.perf_counter() - began) * 1000
+        whole, micro = await store.guard(cast(Any, server.client.time()))
+        off = abs(int(whole) + int(micro) / 1e6 - time.time())
+        where = f"{store.client.servers.address.shown}" + (f", {server.place}," if len(all_of_them) > 1 else "")
+        findings += of_server(server.info, servers.address.kind, where, took, off, server.replicas)
     return findings
+
+
+def of_server(info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int) -> Iterator[Finding]:
+    """What one server says of itself: `took` milliseconds to answer, its clock is `off` by seconds."""
+    from gossamer.cli.show import amount
+    from gossamer.frontier.fitness import name, remarks
+
+    followed = f", {replicas} replica{'s' * (replicas > 1)}" if replicas else ""
+    yield Finding("store", "ok", f"{name(info)} at {where} answers in {took:.1f} ms{followed}")
+    said = set()
+    for remark in remarks(info, kind):
+        said.add(remark.what)
+        yield Finding(f"store {remark.what}", "bad" if remark.bad else "warn", remark.found, remark.advice, 8)
+    if info and "memory" not in said:
+        most = int(info.get("maxmemory", 0))
+        bound = amount(most) if most else "no bound"
+        yield Finding("store memory", "ok", f"{amount(int(info.get('used_memory', 0)))} used, {bound}")
+    if info and "disk" not in said:
+        yield Finding("store disk", "ok", "append-only file on")
+    if off > 5:
+        yield Finding("store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server")

@@ -12,13 +12,15 @@ from typing import Any
 
 import hiredis
 import redis.asyncio as redis
-from redis.exceptions import ResponseError
+from redis.exceptions import NoPermissionError, ResponseError
 from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.frontier.address import Address, Place
 
 LOOK = 2.0
 """Seconds in which a server must say what it is."""
+LAG = 10
+"""Seconds without a word after which a replica follows no longer."""
 RUN = "run id of the server"
 """As the last argument of a command it becomes the run id of the server's process that the connection leads to."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
@@ -76,6 +78,11 @@ class Server:
         """standalone, sentinel or cluster."""
         return str(self.info.get("redis_mode") or self.info.get("server_mode") or "standalone")
 
+    @property
+    def role(self) -> str:
+        """master or slave; master also where the user may not ask."""
+        return str(self.info.get("role", "master"))
+
     async def look(self) -> None:
         """Ask what it is, and who follows it."""
         try:
@@ -83,8 +90,10 @@ class Server:
                 self.info = dict(await self.client.info())
         except TimeoutError as error:
             raise LostInTime(f"{self.place} does not answer within {LOOK:.0f} s") from error
+        except NoPermissionError:
+            self.info = {}
         followers = [v for k, v in self.info.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
-        self.replicas = sum(one.get("state") == "online" for one in followers)
+        self.replicas = sum(one.get("state") == "online" and int(one.get("lag", 0)) <= LAG for one in followers)
 
     async def close(self) -> None:
         """Let the connections go."""

@@ -6,22 +6,19 @@ Nothing is kept beyond what a look brings: after an outage the next look finds w
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
 
-import redis.asyncio as redis
 from redis.crc import key_slot
-from redis.exceptions import MovedError, RedisError, ResponseError
+from redis.exceptions import MovedError, RedisError
 
-from gossamer.errors import Away, GossamerError, StoreError
+from gossamer.errors import Away
 from gossamer.frontier.address import Address, Place
+from gossamer.frontier.finding import SLOTS, Look, Nodes, Range, Sentinels, by_itself
 from gossamer.frontier.server import Server
-from gossamer.frontier.trouble import explained, passing, refused
+from gossamer.frontier.trouble import explained
 
-SLOTS = 16384
 FRESH = 5.0
 """Seconds for which a look is good when nothing fails."""
 
@@ -43,8 +40,14 @@ class Servers:
         """The one server, where there is no more than one: always (server, unix), or since the last look (sentinel)."""
         self._looked = 0.0
         self._lock = asyncio.Lock()
-        self._sentinels: dict[Place, redis.Redis] = {}
-        if address.kind in ("server", "unix"):
+        self._sentinels: Sentinels | None = None
+        self._find: Callable[[Address, Look], Awaitable[list[Range]]] = by_itself
+        if address.kind == "sentinel":
+            self._sentinels = Sentinels(address)
+            self._find = self._sentinels.find
+        elif address.kind == "cluster":
+            self._find = Nodes(address, self._server).find
+        else:
             self._only = self._server(address.places[0])
 
     async def serving(self, key: str | bytes | None = None) -> Server:
@@ -91,11 +94,19 @@ class Servers:
             if self._looked >= began:
                 return
             try:
-                await {"sentinel": self._ask_sentinels, "cluster": self._ask_cluster}.get(
-                    self.address.kind, self._ask_server
-                )()
+                ranges = await self._find(self.address, self._look_at)
             except (RedisError, OSError) as error:
                 raise explained(error, self.address) from error
+            before = self._only
+            if len(ranges) == 1 and self.address.kind != "cluster":
+                self._only = self._server(ranges[0][2])
+            else:
+                by_slot: list[Server | None] = [None] * SLOTS
+                for first, last, place in ranges:
+                    by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
+                self._by_slot = by_slot
+            if before is not None and before is not self._only:
+                await before.client.connection_pool.disconnect(inuse_connections=False)
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
@@ -107,130 +118,15 @@ class Servers:
         """Let all connections go."""
         for server in self._by_place.values():
             await server.close()
-        for client in self._sentinels.values():
-            await client.aclose()
+        if self._sentinels is not None:
+            await self._sentinels.close()
 
     def _server(self, place: Place) -> Server:
         if place not in self._by_place:
             self._by_place[place] = Server(place, self.address, self._timeout, plain=self.embedded)
         return self._by_place[place]
 
-    async def _ask_server(self) -> None:
-        assert self._only is not None
-        await self._only.look()
-        at = f"the store at {self.address.shown}"
-        if self._only.mode == "cluster":
-            raise StoreError(f"{at} is a node of a Cluster: write redis+cluster://{self._only.place}")
-        if self._only.mode == "sentinel":
-            raise StoreError(f"{at} is a Sentinel: write redis+sentinel://{self._only.place}/SERVICE")
-        if self._only.info.get("role") != "master":
-            master = f"{self._only.info.get('master_host')}:{self._only.info.get('master_port')}"
-            raise Away(f"{at} is a replica now: its master is {master}; write its address, or that of its Sentinels")
-
-    async def _ask_sentinels(self) -> None:
-        tried: list[str] = []
-        unknown = None
-        named: set[Place] = set()
-        for place in self._order(self._sentinels):
-            try:
-                client = self._sentinel(place)
-                found = await _call(client, "SENTINEL GET-MASTER-ADDR-BY-NAME", self.address.service)
-                if found is None:
-                    unknown = await _services(client)
-                    tried.append(f"{place} (watches {unknown or 'no master'})")
-                    continue
-                master = Place(_text(found[0]), int(found[1]))
-                if master in named:
-                    continue
-                named.add(master)
-                await self._take(master)
-                return
-            except (RedisError, OSError, GossamerError) as error:
-                tried.append(f"{place} ({self._why(error, place)})")
-        kind = StoreError if unknown is not None and len(tried) == len(self.address.places) else Away
-        hint = f": there is no service {self.address.service!r}" if kind is StoreError else ""
-        raise kind(f"the store at {self.address.shown} does not answer{hint}: tried {', '.join(tried)}")
-
-    async def _take(self, place: Place) -> None:
-        """The Sentinels named a master: look whether it is one."""
+    async def _look_at(self, place: Place) -> Server:
         server = self._server(place)
         await server.look()
-        if server.info.get("role") != "master":
-            raise Away(f"{place} is named as master and is none yet")
-        before, self._only = self._only, server
-        if before is not None and before is not server:
-            await before.client.connection_pool.disconnect(inuse_connections=False)
-
-    def _sentinel(self, place: Place) -> redis.Redis:
-        if place not in self._sentinels:
-            address = self.address
-            kind = redis.SSLConnection if address.tls else redis.Connection
-            pool = redis.ConnectionPool(
-                connection_class=kind, host=place.host, port=place.port, socket_timeout=2.0, socket_connect_timeout=1.0,
-                retry=None, **address.options(sentinel=True),
-            )  # fmt: skip
-            self._sentinels[place] = redis.Redis(connection_pool=pool)
-        return self._sentinels[place]
-
-    async def _ask_cluster(self) -> None:
-        tried: list[str] = []
-        for place in self._order(self._by_place):
-            server = self._server(place)
-            try:
-                ranges = await _call(server.client, "CLUSTER SLOTS")
-                await self._map(ranges, place)
-                return
-            except (RedisError, OSError, GossamerError) as error:
-                if isinstance(error, ResponseError) and "cluster support disabled" in str(error):
-                    raise StoreError(
-                        f"the store at {self.address.shown} is no Cluster: write redis://{place}"
-                    ) from error  # fmt: skip
-                tried.append(f"{place} ({self._why(error, place)})")
-        raise Away(f"the store at {self.address.shown} does not answer: tried {', '.join(tried)}")
-
-    async def _map(self, ranges: Any, asked: Place) -> None:
-        by_slot: list[Server | None] = [None] * SLOTS
-        for first, last, place in _masters(ranges, asked):
-            by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
-        masters = list(dict.fromkeys(server for server in by_slot if server is not None))
-        looks = await asyncio.gather(*(server.look() for server in masters), return_exceptions=True)
-        for server, error in zip(masters, looks, strict=True):
-            if isinstance(error, BaseException):
-                if not passing(error):
-                    raise error
-                server.info = {}  # its replica will take over
-        self._by_slot = by_slot
-
-    def _order(self, known: Iterable[Place]) -> list[Place]:
-        """Where to ask: those that answered before and those of the URL."""
-        return list(dict.fromkeys((*known, *self.address.places)))
-
-    def _why(self, error: BaseException, place: Place) -> str:
-        if refused(error):
-            raise explained(error, self.address) from error
-        return re.sub(
-            r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?", r"\1 cannot be reached. ", str(error)
-        ).strip(" .")
-
-
-async def _call(client: redis.Redis, *args: Any) -> Any:
-    return await client.execute_command(*args)  # type: ignore[no-untyped-call] # redis-py leaves it so
-
-
-async def _services(client: redis.Redis) -> str:
-    """The names of the services that a Sentinel watches."""
-    found: Any = await client.sentinel_masters()
-    return ", ".join(sorted(str(name) for name in found))
-
-
-def _masters(ranges: Any, asked: Place) -> list[tuple[int, int, Place]]:
-    """(first slot, last slot, master) of each range in the answer to CLUSTER SLOTS."""
-    if isinstance(ranges, dict):  # as redis-py reads it
-        found = [(first, last, one["primary"]) for (first, last), one in ranges.items()]
-    else:
-        found = [(one[0], one[1], one[2][:2]) for one in ranges]
-    return [(int(first), int(last), Place(_text(host) or asked.host, int(port))) for first, last, (host, port) in found]
-
-
-def _text(host: Any) -> str:
-    return host.decode() if isinstance(host, bytes) else str(host or "")
+        return server

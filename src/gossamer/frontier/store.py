@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from gossamer.errors import Away, ConfigError, GossamerError
+from gossamer.errors import Away, ConfigError, GossamerError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
+from gossamer.frontier.fitness import remarks
 from gossamer.frontier.servers import Servers
 from gossamer.frontier.trouble import explained
 
@@ -65,7 +66,9 @@ class Store:
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
-        """Check version, bucket count and Public Suffix List against the store, or write them into an empty one."""
+        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List against ours; they are
+        written into an empty one."""
+        await self._fit()
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63))}
         pipe = self.client.pipeline()
@@ -78,12 +81,23 @@ class Store:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed = buckets, int(found["seed"])
 
+    async def _fit(self) -> None:
+        """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
+        servers = self.client.servers
+        if servers.embedded:
+            return
+        await self.guard(servers.fresh())
+        for server in await servers.all():
+            for remark in remarks(server.info, servers.address.kind):
+                if remark.bad:
+                    where = f" ({server.place})" if servers.address.kind != "server" else ""
+                    raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
+        await self.guard(self.client.execute_command("EVAL", "return 1", 1, keys.META))
+
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""
         self.used += 1
-        if verb not in self._digests:
-            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
-        call = ("EVALSHA", self._digests[verb], 1, keys.tag(bucket), *args)
+        call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
         try:
             return await self.guard(self.client.execute_command(*call))
         except NoScriptError:
@@ -92,10 +106,9 @@ class Store:
     async def run_all(self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False) -> list[Any]:
         """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may stand one of our
         errors, or (`confirm`) `Unsure`."""
-        if verb not in self._digests:
-            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        digest = self.digest(verb)
         self.used += len(calls)
-        sent: list[Command] = [(("EVALSHA", self._digests[verb], 1, keys.tag(b), *args), {}) for b, args in calls]
+        sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if again:  # a server that has just been made master knows none
@@ -139,6 +152,12 @@ class Store:
     async def wait(self, error: GossamerError) -> None:
         """Wait until the store answers again; raises the error where nobody waits, or not any longer."""
         await self.guard(self.client.patience.wait(error))
+
+    def digest(self, verb: str) -> str:
+        """The name of a script on a server that knows it."""
+        if verb not in self._digests:
+            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        return self._digests[verb]
 
     def text(self, verb: str) -> str:
         """The whole script of a verb: its shared parts, then its own file."""

@@ -50,7 +50,7 @@ def refused(error: BaseException) -> bool:
     return isinstance(error, RedisError) and any(word in str(error) for word in _REFUSED)
 
 
-def explained(error: BaseException, address: Address, tried: str = "") -> GossamerError:
+def explained(error: BaseException, address: Address) -> GossamerError:
     """The error as one of ours, in one line that says what to do."""
     at, text = f"the store at {address.shown}", _line(error, address)
     if isinstance(error, GossamerError):
@@ -70,7 +70,7 @@ def explained(error: BaseException, address: Address, tried: str = "") -> Gossam
     if text.startswith("OOM") or "used memory > 'maxmemory'" in text:
         return StoreError(f"{at} is out of memory: raise its maxmemory ({text})")
     if passing(error):
-        return Away(f"{at} does not answer: {tried or text}")
+        return Away(f"{at} does not answer: {text}{_speech(text, address)}")
     if isinstance(error, ResponseError):
         return StoreError(f"{at} refused a call: {text}")
     return StoreError(f"{at} failed: {text}")
@@ -80,8 +80,18 @@ def _whose(address: Address) -> str:
     return "" if address.password or address.user else ": it wants one, as in redis://USER:PASSWORD@HOST"
 
 
+def _speech(text: str, address: Address) -> str:
+    """A remark where one side may speak TLS and the other not."""
+    if address.tls and "within" in text:
+        return " (does it speak TLS? if not, write redis://)"
+    if not address.tls and address.kind != "unix" and ("closed by server" in text or "reset by peer" in text):
+        return " (if it wants TLS, write rediss://)"
+    return ""
+
+
 def _line(error: BaseException, address: Address) -> str:
     text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+    text = re.sub(r"^HELLO must be called .*", "it was not given", text)
     for secret in (address.password, address.sentinel_password):
         if secret and len(secret.reveal()) > 3:
             text = text.replace(secret.reveal(), "***")

@@ -1,0 +1,125 @@
+"""A crawl whose store goes away goes on by itself: no page lost, no row twice, no host asked too soon, nobody has to do anything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.runs import job, rows
+from gossamer import url as urls
+from servers.cluster import cluster
+from servers.processes import Process
+from servers.sentinel import watched
+from servers.workers import Workers, at
+from web import Web, preset, serve
+from web.judge import delays, faults, violations
+
+DELAY = 0.25
+PLAN = preset("tiny", hosts=20, pages=15)
+
+
+@contextlib.contextmanager
+def single(folder: Path) -> Iterator[Process]:
+    server = Process(folder, "--save", "", "--appendonly", "yes").ready()
+    yield server
+    server.kill()
+
+
+@contextlib.contextmanager
+def restarted(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Killed, and begun again 2 s later."""
+    with single(folder) as server:
+
+        def act() -> None:
+            server.kill()
+            time.sleep(2)
+            server.start()
+
+        yield f"redis://127.0.0.1:{server.port}", act
+
+
+@contextlib.contextmanager
+def stopped(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Silent for 5 s, as behind a network that is cut."""
+    with single(folder) as server:
+
+        def act() -> None:
+            server.halt()
+            time.sleep(5)
+            server.go_on()
+
+        yield f"redis://127.0.0.1:{server.port}", act
+
+
+@contextlib.contextmanager
+def failed_over(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The master under Sentinels is killed."""
+    with watched() as service:
+        yield service.url, service.servers[0].kill
+
+
+@contextlib.contextmanager
+def frozen(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The master under Sentinels answers no longer, but its connections stay."""
+    with watched() as service:
+        yield service.url, service.servers[0].halt
+
+
+@contextlib.contextmanager
+def of_a_cluster(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A master of a Cluster is killed."""
+    with cluster(replicas=1) as many:
+        yield many.url, many.nodes[0].kill
+
+
+def written(folder: Path) -> list[str]:
+    return [urls.canonical(row["url"]) or "" for file in folder.glob("out*") for row in rows(file)]
+
+
+def wrong(web: Web, folder: Path) -> list[object]:
+    """What must not be, after all."""
+    log, found = web.log(), written(folder)
+    missing = [line for line in faults(log, web.plan, orphans=False) if " 0 times" in line]
+    return [*missing, *violations(log, delays(web.plan, DELAY)), *(url for url in set(found) if found.count(url) > 1)]
+
+
+@pytest.mark.parametrize("outage", [restarted, stopped, failed_over, frozen, of_a_cluster])
+async def test_a_crawl_outlives_its_store(
+    tmp_path: Path, outage: Callable[[Path], contextlib.AbstractContextManager[tuple[str, Callable[[], None]]]]
+) -> None:
+    with serve(PLAN) as web, outage(tmp_path) as (url, act):
+        workers = Workers(job(web.plan.seeds(), tmp_path, delay=(DELAY, DELAY)), url, 2)
+        strike = asyncio.create_task(at(web, 100, act))
+        summary = await asyncio.wait_for(workers.run(), 90)
+        await strike
+        assert wrong(web, tmp_path) == []
+    assert (summary.state, summary.pages) == ("finished", 300)
+    assert len(written(tmp_path)) == 300
+    assert summary.adds_up()
+
+
+async def test_a_stop_is_obeyed_while_the_store_is_away_and_nothing_is_lost(tmp_path: Path) -> None:
+    with serve(PLAN) as web, single(tmp_path) as server:
+        one = job(web.plan.seeds(), tmp_path, delay=(DELAY, DELAY))
+        workers = Workers(one, f"redis://127.0.0.1:{server.port}", 2)
+        running = asyncio.create_task(workers.run())
+        await at(web, 100, server.kill)
+        await asyncio.sleep(1)
+        assert not running.done()
+        asked = time.monotonic()
+        workers.stop.set()
+        while not workers.outcomes:
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - asked < 10
+        assert workers.outcomes == ["stopped", "stopped"]
+        server.start()
+        assert (await asyncio.wait_for(running, 20)).pages < 300
+        again = Workers(one, f"redis://127.0.0.1:{server.port}", 2)
+        summary = await asyncio.wait_for(again.run(), 90)
+        assert summary.pages == len(written(tmp_path)) == 300
+        assert wrong(web, tmp_path) == []

@@ -1,0 +1,221 @@
+"""What a failover and a lost reply may do to claims and settles: nothing that anybody would notice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.errors import Stale
+from gossamer.frontier.keys import bucket_of, tag
+from gossamer.frontier.store import Store, connect
+from gossamer.frontier.tally import counts
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.request import Request, pack
+from gossamer.visit import Adds, Claim, Commit, Settle
+from servers.cluster import Cluster, cluster
+from servers.processes import Process
+from servers.sentinel import Watched, watched
+from servers.wire import Wire, wire
+
+DELAY = 400
+
+
+def links(frontier: Frontier, *urls: str) -> Adds:
+    adds: Adds = {}
+    for url in urls:
+        host, entry = pack(Request(url))
+        group = (bucket_of(host, frontier.store.buckets), host, 0, "http", "o", "")
+        adds.setdefault(group, []).extend((*frontier.remainder(hash(url) & (2**64 - 1)), entry))
+    return adds
+
+
+def frontier_of(store: Store, **policy: int) -> Frontier:
+    return Frontier(store, "c", Policy(**({"obey_robots": False, "delay": DELAY} | policy)))  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["sentinel", "cluster"])
+def pair(request: pytest.FixtureRequest) -> Iterator[Watched | Cluster]:
+    """A store with one replica a master."""
+    if request.param == "sentinel":
+        with watched() as one:
+            yield one
+    else:
+        with cluster(replicas=1) as many:
+            yield many
+
+
+def master_of(pair: Watched | Cluster, bucket: int) -> Process:
+    return pair.servers[0] if isinstance(pair, Watched) else pair.master_of(tag(bucket))
+
+
+def replica_of(pair: Watched | Cluster, bucket: int) -> Process:
+    if isinstance(pair, Watched):
+        return pair.servers[1]
+    return pair.nodes[pair.nodes.index(pair.master_of(tag(bucket))) + 3]
+
+
+async def opened(url: str, patience: float = 60.0) -> Store:
+    store = connect(url, patience=patience)
+    await store.open(64, "test")
+    return store
+
+
+async def until(said: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not said():  # noqa: ASYNC110 - nothing tells us
+            await asyncio.sleep(0.005)
+
+
+async def claim(frontier: Frontier, bucket: int, k: int = 10) -> list[Claim]:
+    got = await frontier.everywhere.claim([(bucket, k)])
+    return [one for each in got for one in each.claims if each.sure]
+
+
+async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cluster) -> None:
+    store = await opened(pair.url)
+    frontier = frontier_of(store)
+    hosts = ["a.example", "b.a.example", "c.a.example"]
+    bucket = bucket_of(hosts[0], 64)
+    await frontier.add(links(frontier, *(f"http://{host}/{n}" for host in hosts for n in range(3))))
+    first = await claim(frontier, bucket)
+    assert sorted(one.host for one in first) == hosts
+    await frontier.settle(bucket, [Settle(one.token, "d", since=0, delay=DELAY) for one in first], {"pages": 3}, {})
+    master_of(pair, bucket).kill()
+    found: list[Claim] = []
+    asked_first = 0
+    while not found:
+        got = await frontier.everywhere.claim([(bucket, 10)])
+        if got and not asked_first:
+            asked_first = got[0].now
+        found = [one for each in got for one in each.claims]
+        if found:
+            assert got[0].now >= asked_first + DELAY, "of the new server's time"
+        await asyncio.sleep(0.02)
+    assert (await store.guard(store.client.get(f"{tag(bucket)}e"))).split()[1] != b"0"
+    await store.close()
+
+
+async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Cluster) -> None:
+    store = await opened(pair.url)
+    frontier = frontier_of(store)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
+    replica_of(pair, bucket).halt()
+    try:
+        (got,) = await frontier.everywhere.claim([(bucket, 10)])
+        assert len(got.claims) == 1
+        assert not got.sure
+        adding = asyncio.create_task(frontier.add(links(frontier, "http://a.example/3")))
+        await asyncio.sleep(1.5)
+        assert not adding.done(), "nor is an add over before a replica has it"
+    finally:
+        replica_of(pair, bucket).go_on()
+    await asyncio.wait_for(adding, 20)
+    await store.close()
+
+
+async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str) -> None:
+    store = await opened(valkey_url)
+    frontier = frontier_of(store)
+    await store.client.config_resetstat()
+    await frontier.add(links(frontier, "http://a.example/1"))
+    bucket = bucket_of("a.example", 64)
+    for one in await claim(frontier, bucket):
+        await frontier.settle(bucket, [Settle(one.token, "d", since=0)], {"pages": 1}, {})
+    assert "cmdstat_wait" not in await store.client.info("commandstats")
+    await store.close()
+
+
+async def test_a_server_that_begins_again_holds_its_hosts_too(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
+    store = await opened(f"redis://127.0.0.1:{server.port}")
+    frontier = frontier_of(store)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, "http://a.example/1", "http://b.a.example/2"))
+    assert len(await claim(frontier, bucket, 1)) == 1
+    server.kill()
+    server.start()
+    server.ready()
+    await store.guard(store.client.exists("gossamer"))
+    assert await claim(frontier, bucket) == [], "the other host was ready"
+    await asyncio.sleep(DELAY / 1000)
+    assert len(await claim(frontier, bucket)) >= 1
+    await store.close()
+    server.kill()
+
+
+@pytest.fixture
+async def losing(tmp_path: Path) -> AsyncIterator[tuple[Wire, Store]]:
+    """A store behind a wire that loses replies."""
+    server = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
+    async with wire(server.port) as one:
+        store = await opened(f"redis://127.0.0.1:{one.port}")
+        yield one, store
+        await store.close()
+    server.kill()
+
+
+def lose(one: Wire, store: Store, verb: str) -> None:
+    """Lose the reply to the next call of a script that is known there already."""
+    one.lose = store.digest(verb).encode()
+
+
+async def busy(store: Store) -> tuple[Frontier, int, list[Claim]]:
+    """A frontier whose scripts are all known to the server, and two claims."""
+    frontier = frontier_of(store, delay=0, per_host=9)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, *(f"http://a.example/{n}" for n in range(3))))
+    (one,) = await claim(frontier, bucket, 1)
+    await frontier.settle(bucket, [Settle(one.token, "d", since=0)], {"pages": 1}, {}, [("out", 0, 5)])
+    return frontier, bucket, await claim(frontier, bucket)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_lost_reply_to_a_settle_with_a_file_is_resolved_by_its_length(
+    losing: tuple[Wire, Store], times: int
+) -> None:
+    one, store = losing
+    frontier, bucket, claims = await busy(store)
+    ends = [Settle(each.token, "d", since=0) for each in claims]
+    settling = asyncio.create_task(
+        frontier.settle(bucket, ends, {"pages": 2}, links(frontier, "http://a.example/9"), [("out", 5, 12)])
+    )
+    for n in range(times):
+        lose(one, store, "settle")
+        await until(lambda n=n: one.lost > n)
+    await settling
+    assert await frontier.lengths(["out"]) == [12]
+    n = await counts(store, "c")
+    assert (n["pages"], n["open"], n["added"]) == (3, 1, 4)
+
+
+async def test_a_lost_reply_to_a_settle_without_files_ends_its_tokens(losing: tuple[Wire, Store]) -> None:
+    one, store = losing
+    frontier, bucket, claims = await busy(store)
+    lose(one, store, "settle")
+    commit = Commit(bucket, [Settle(each.token, "d", since=0) for each in claims], {"pages": 2}, {})
+    (outcome,) = await frontier.settle_all([commit])
+    assert isinstance(outcome, Stale)
+    assert sorted(outcome.tokens) == sorted(each.token for each in claims)
+    n = await counts(store, "c")
+    assert (one.lost, n["pages"], n["open"]) == (1, 3, 0)
+
+
+async def test_lost_replies_of_other_verbs_change_nothing(losing: tuple[Wire, Store]) -> None:
+    one, store = losing
+    frontier, bucket, claims = await busy(store)
+    lose(one, store, "add")
+    await frontier.add(links(frontier, "http://a.example/7"))
+    await frontier.everywhere.renew({bucket: [each.token for each in claims]})
+    lose(one, store, "renew")
+    assert await frontier.everywhere.renew({bucket: [each.token for each in claims]}) == []
+    lose(one, store, "heads")
+    await frontier.everywhere.due()
+    await asyncio.sleep(0.3)
+    assert await frontier.everywhere.due() != {}
+    n = await counts(store, "c")
+    assert (one.lost, n["open"], n["added"]) == (3, 3, 4)
+    assert n["found"] == n["pages"] + n["open"] + n["skip:duplicate"]
