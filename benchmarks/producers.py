@@ -136,11 +136,14 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
         f"{counts['added']:,}, found {counts['found']:,}, duplicates {counts.get('skip:duplicate', 0)}, done {position['done']}"
     )
     rest = sum(file.stat().st_size for file in (data / "c").glob("cold*")) / 2**20
+    lost = int(look.client.hget("{b:000}c:g", "lost") or 0)
+    print(f"URLs that the seen-set is expected to have taken for known ones: {lost / 1e12:.1f}")
     out = int(look.client.hget("{b:000}c:g", "out") or 0)
     print(f"store: {memory:.0f} MiB in memory; cold store: {out:,} URLs, {rest:.0f} MiB on disk")
     asyncio.run(_closed(store))
     embedded.leave()
-    assert counts["added"] == options.urls
+    assert counts["found"] == options.urls, "each URL was offered once"
+    assert counts.get("skip:duplicate", 0) <= 10 + 4 * lost / 1e12, "what the seen-set took for known by mistake"
 
 
 async def _opened(data: str):  # type: ignore[no-untyped-def]

@@ -163,13 +163,14 @@ def found(tmp_path: Path) -> list[str]:
 async def test_two_members_of_a_group_share_a_topic_and_lose_nothing(tmp_path: Path, broker: str) -> None:
     await send(broker, "shared", urls(400))
     target = f"kafka://{broker}/shared?group=g1"
-    one, other = job([target], tmp_path / "one"), job([target], tmp_path / "other")
+    one, other = (job([target], tmp_path / name, cold="off") for name in ("one", "other"))
     async with fed_until(one, 1) as (store, _), fed_until(other, 0) as (second, leaving):
         last = 400
         async with asyncio.timeout(60):
             while not (await counts(second, "c"))["added"]:  # it has its share
                 await send(broker, "shared", urls(100, last))
                 last += 100
+                await asyncio.sleep(0.5)
         leaving.cancel()
         await send(broker, "shared", urls(100, last))
         for _ in range(600):
