@@ -189,7 +189,9 @@ async def waiting_at(store: Store, crawl: str, host: str) -> list[str]:
     levels, queued = await client.hmget(f"{tag}h:{host}", ["L", "q"])
     listed = [int(level) for level in (levels or b"").decode().split(",") if level]
     assert listed == sorted(listed, reverse=True)
-    assert {f"{tag}q:{host}:{level}" for level in listed} == {k.decode() for k in await client.keys(f"{tag}q:{host}:*")}
+    assert {f"{tag}q:{host}:{level}" for level in listed} == {
+        key.decode() async for found in store.scan(f"{tag}q:{host}:*") for key in found
+    }
     entries = [e for level in listed for e in await client.lrange(f"{tag}q:{host}:{level}", 0, -1)]
     assert int(queued or 0) == len(entries)
     entries += [member.split(b"\t", 1)[1] for member in await client.zrange(f"{tag}t:{host}", 0, -1)]
