@@ -91,11 +91,11 @@ class Server:
 class Worker:
     """One `gossamer worker` (or plain Celery), its log beside it."""
 
-    def __init__(self, fleet: Fleet, name: str, words: Sequence[str]) -> None:
+    def __init__(self, fleet: Fleet, name: str, words: Sequence[str], before: Sequence[str] = ()) -> None:
         self.name, self.log = name, fleet.folder / f"{name}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, *words],
+                [*before, sys.executable, *words],
                 stdout=log,
                 stderr=log,
                 cwd=fleet.folder,
@@ -159,10 +159,10 @@ class Fleet:
         """What a command prints as JSON."""
         return json.loads(self.run(*words, "--json"))
 
-    def worker(self, name: str = "w", *words: str, processes: int = 1) -> Worker:
-        """Start a worker."""
+    def worker(self, name: str = "w", *words: str, processes: int = 1, before: Sequence[str] = ()) -> Worker:
+        """Start a worker; `before`: a command that starts it."""
         own = ["-m", "gossamer", "worker", "-n", name, "--processes", str(processes), *words]
-        self.workers.append(Worker(self, name, own))
+        self.workers.append(Worker(self, name, own, before))
         return self.workers[-1]
 
     def celery(self, name: str = "w", lane: str = "http") -> Worker:
