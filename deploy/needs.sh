@@ -5,6 +5,7 @@
 needs() {
     cat <<'LIST'
 program faketime       /usr/bin/faketime           tests with a clock of their own
+program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program iproute2       /usr/sbin/ip                tests with hosts of their own

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import redis
+
 from fleet.crews import Fleet, Server, Worker
 from servers.sentinel import Watched
 from web import Web
@@ -98,8 +100,11 @@ class Chaos:
         for server in self._watched.servers:
             if server.process.poll() is not None:
                 return False
-            with server.client() as client:
-                info: Any = client.info("replication")
+            try:
+                with server.client() as client:
+                    info: Any = client.info("replication")
+            except redis.RedisError:  # it is just being started
+                return False
             if info["role"] == "master" and info["connected_slaves"]:
                 server.kill()
                 self._later(8.0, lambda server=server: server.start())  # type: ignore[misc]

@@ -41,8 +41,8 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
 class Server:
     """A Valkey of its own on a loopback port, append-only file on."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, binary: str = "") -> None:
+        self.folder, self.port, self._binary = folder, free_port(), binary or valkey_binary()
         self.process: subprocess.Popen[bytes] | None = None
 
     def url(self, db: int) -> str:
@@ -65,7 +65,7 @@ class Server:
             "yes",
         ]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([valkey_binary(), *words], stdout=log, stderr=log)
+            self.process = subprocess.Popen([self._binary, *words], stdout=log, stderr=log)
         until("the server answers", self.answers)
 
     def answers(self) -> bool:
