@@ -24,6 +24,8 @@ import redis
 from gossamer import feeding, seeding
 from gossamer.assemble import Job, open_store
 from gossamer.door import begin
+from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.store import Store
 from gossamer.process import settle_in
 from gossamer.settings import Settings
 
@@ -126,7 +128,8 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
         )
     cpu, peak, wall, _ = run(path, data, options.cold, 0)
     total += cpu
-    store, embedded = asyncio.run(_opened(str(data)))
+    _, embedded = asyncio.run(_opened(str(data)))
+    assert embedded is not None
     look = Look(data)
     counts = {k.decode(): int(v) for k, v in look.client.hgetall("{b:000}c:n").items()}
     position = json.loads(next(iter(look.client.hgetall("{b:000}c:po").values())))
@@ -140,18 +143,13 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
     print(f"URLs that the seen-set is expected to have taken for known ones: {lost / 1e12:.1f}")
     out = int(look.client.hget("{b:000}c:g", "out") or 0)
     print(f"store: {memory:.0f} MiB in memory; cold store: {out:,} URLs, {rest:.0f} MiB on disk")
-    asyncio.run(_closed(store))
     embedded.leave()
     assert counts["found"] == options.urls, "each URL was offered once"
     assert counts.get("skip:duplicate", 0) <= 10 + 4 * lost / 1e12, "what the seen-set took for known by mistake"
 
 
-async def _opened(data: str):  # type: ignore[no-untyped-def]
+async def _opened(data: str) -> tuple[Store, Embedded | None]:
     return await open_store(Settings(data=data))
-
-
-async def _closed(store) -> None:  # type: ignore[no-untyped-def]
-    store.client.connection_pool.reset()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, Setup
 from gossamer.beside import beside
-from gossamer.errors import GossamerError, of_data
+from gossamer.errors import GossamerError, StoreError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
@@ -39,6 +40,8 @@ FULL = 0.8
 """Share of the store's `maxmemory` above which they wait."""
 LEASE, RENEW = 30_000, 8.0
 """Milliseconds that a lease holds; seconds between renewals."""
+PATIENCE = 60.0
+"""Seconds for which the store may be away."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
 """Seconds between looks at what is pending, between looks while it is too much, and between lines of progress."""
 
@@ -59,12 +62,13 @@ class Feeder:
         """To the producer's end, if it has one."""
         position = await position_of(self._store, self._crawl, self.source.name)
         async for batch in self.source.batches(position and position["at"]):
-            await self.add(batch)
-            await self.keep(batch.position, done=False)
+            await self._patiently(partial(self.add, batch))
+            await self._patiently(partial(self.keep, batch.position, done=False))
             await self.source.added(batch)
             self._again = self._again and batch.position is None
+            self.read += len(batch.requests)
             self._progress(batch)
-            await self._room()
+            await self._patiently(self._room)
             await asyncio.sleep(0)
         last = await position_of(self._store, self._crawl, self.source.name)
         await self.keep(last and last["at"], done=True)
@@ -88,12 +92,23 @@ class Feeder:
         if taken.skips:
             changes = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
             await self.bench.frontier.count(changes)
-        self.read += len(batch.requests)
 
     async def keep(self, position: Any, done: bool) -> None:
         """Remember how far it came."""
         value = json.dumps({"at": position, "done": done})
         await self._do(self._store.client.hset(_positions(self._crawl), self.source.name, value))
+
+    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
+        """The store may be away for a while: it is started again, or another takes over."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await step()
+            except StoreError:
+                if time.monotonic() > deadline:
+                    raise
+                self._again = True
+                await asyncio.sleep(WAIT)
 
     async def _room(self) -> None:
         """Wait while there is too much already; looks once a second."""
@@ -198,7 +213,8 @@ async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
     while True:
         await asyncio.sleep(RENEW)
-        await _hold(store, crawl, name)
+        with contextlib.suppress(StoreError):  # who adds hears of it
+            await _hold(store, crawl, name)
 
 
 async def _hold(store: Store, crawl: str, name: str) -> None:

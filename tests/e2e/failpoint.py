@@ -79,9 +79,11 @@ def stand_still(place: str, marker: str) -> None:
 
 def install_cold(place: str, after: int, marker: str) -> None:
     """The same between the steps of a move to the cold store or back."""
+    from gossamer.frontier import spiller
     from gossamer.frontier.cold import Files
     from gossamer.frontier.store import Store
 
+    spiller.TRIM = 0.0
     moves = 0
     whole, verb = (Files, "write" if place == "kept" else "trim") if place in ("kept", "trimmed") else (Store, "run")
     was = getattr(whole, verb)

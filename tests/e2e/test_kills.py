@@ -76,7 +76,7 @@ def test_killed_while_urls_move_to_the_cold_store_or_back(tmp_path: Path, place:
     with serve(preset("tiny", hosts=2, pages=120, latency=0.005)) as web:
         one = big(tmp_path, web.plan.seeds(), cold="sqlite:?hot=4")
         told = Told()
-        for after in (1, 1 if place == "trimmed" else 2):
+        for after in (1, 2):
             killed_at(place, after, one, tmp_path)
             told.kills.append("all")
             told.open.append(leases_in_files(Path(one.settings.data)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from e2e.runs import begin, job, rows
+from e2e.runs import begin, job, kill, rows, store_pid
 from gossamer import feeding, seeding
 from gossamer.door import crawl
 from gossamer.errors import UsageError
@@ -133,6 +133,44 @@ def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str, mon
     n = asyncio.run(fed(job([str(path)], tmp_path, scope="page")))
     assert n["added"] == n["found"] == 20_000
     assert "skip:duplicate" not in n or not n["skip:duplicate"]
+
+
+def test_a_store_that_dies_meanwhile_is_no_end(tmp_path: Path) -> None:
+    path, data = (
+        listed(tmp_path / "list.txt", [f"https://h{n % 40}.invalid/{n}" for n in range(20_000)]),
+        tmp_path / "data",
+    )
+    words = [
+        "crawl",
+        str(path),
+        "--name",
+        "c",
+        "--data",
+        str(data),
+        "--scope",
+        "page",
+        "--json",
+        "--limit",
+        "1",
+        "--rate",
+        "0.01",
+    ]
+    door = begin(words, DRIVER)
+    deadline = time.monotonic() + 60
+    for so_far in (3000, 6000):
+        while pending(data) < so_far:
+            assert door.poll() is None, door.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        kill(store_pid(data))
+    while pending(data) < 20_000:
+        assert door.poll() is None, door.communicate()
+        assert time.monotonic() < deadline, pending(data)
+        time.sleep(0.05)
+    door.send_signal(signal.SIGINT)
+    said = door.communicate(timeout=60)
+    assert door.returncode == 11, said
+    assert json.loads(said[0])["found"] == 20_000
 
 
 def test_standard_input_is_streamed(tmp_path: Path) -> None:

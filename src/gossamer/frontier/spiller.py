@@ -29,6 +29,8 @@ LEASE = 5_000
 """Milliseconds."""
 BUSY, IDLE = 0.02, 0.1
 """Seconds between rounds, while URLs are cold and else."""
+TRIM = 1.0
+"""Seconds after which rows of the cold store that came back are let go of, many in one step."""
 LOST = 10.0
 """Seconds after which URLs that the cold store should have and has not are given up."""
 PATIENCE = 60.0
@@ -190,7 +192,7 @@ class Spiller:
     def spend(self, tail: Tail, last: int) -> None:
         """Entries of a tail are no longer needed in the cold store."""
         if not self._spent:
-            self._trim_at = time.monotonic() + 1
+            self._trim_at = time.monotonic() + TRIM
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: Tail) -> int:
