@@ -60,11 +60,12 @@ def main() -> None:
         again = sum(n - 1 for n in fetched(web.log()).values())
     if summary["pages"] != total:
         wrong.append(f"{summary['pages']} pages counted, {total} are there")
+    judged = "starts are not judged where workers were frozen" if chaos.struck["freeze"] else "no start too close"
     dealt = ", ".join(f"{n} {kind}" for kind, n in sorted(chaos.struck.items()))
     print(
         f"{summary['pages']} pages, {options.workers} workers, {sum(chaos.struck.values())} faults ({dealt}) in "
         f"{time.monotonic() - began:.0f} s: "
-        f"{again} pages fetched again; {'; '.join(wrong) or 'nothing missing or twice, no start too close'}"
+        f"{again} pages fetched again; {'; '.join(wrong) or f'nothing missing or twice; {judged}'}"
     )
     sys.exit(1 if wrong else 0)
 

@@ -16,7 +16,7 @@ from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, GossamerError
 from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
@@ -265,7 +265,7 @@ class Bench:
         path = self.folder / "surprises.log"
         with open(path, "a") as log:
             print(claim.request.url, *traceback.format_exception(error), sep="\n", file=log)
-        if self.surprises == 1:
+        if self.surprises == 1 and not isinstance(error, GossamerError):  # those are told by whoever ends
             print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
 
     async def run(self) -> str:
