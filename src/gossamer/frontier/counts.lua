@@ -1,14 +1,17 @@
 -- Purpose: read some counts of a crawl in many buckets of one server.
 -- KEYS[1]: tag of one bucket of the server (it says where to go).
--- ARGV: crawl, n, n names of counts, then the tags of the buckets. The name `leases` is how many claims are out.
+-- ARGV: crawl, n, n names of counts, then the tags of the buckets. The last name may be
+--   `leases`: how many claims are out, or `producers`: how many live that may yet add URLs.
 -- Returns: for each bucket in turn its n counts; what is not there is 0.
 -- Promise: changes nothing; those of one server are of one moment.  Cost: 1 us a bucket.
 local out, fields, n = {}, {}, tonumber(ARGV[2])
-local leases = ARGV[2 + n] == 'leases'
-for j = 3, 2 + n - (leases and 1 or 0) do fields[#fields + 1] = ARGV[j] end
+local last = ARGV[2 + n]
+local own = last == 'leases' or last == 'producers'
+for j = 3, 2 + n - (own and 1 or 0) do fields[#fields + 1] = ARGV[j] end
 for j = 3 + n, #ARGV do
   local key = ARGV[j] .. ARGV[1]
   for _, value in ipairs(call('HMGET', key .. ':n', unpack(fields))) do out[#out + 1] = num(value, 0) end
-  if leases then out[#out + 1] = call('ZCARD', key .. ':l') end
+  if last == 'leases' then out[#out + 1] = call('ZCARD', key .. ':l') end
+  if last == 'producers' then out[#out + 1] = call('ZCOUNT', key .. ':pl', now, '+inf') end
 end
 return out

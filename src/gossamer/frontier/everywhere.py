@@ -55,12 +55,12 @@ class Everywhere:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """URLs that are open, and URLs that were ever added."""
-        counts = await self.counts("open", "added")
-        return sum(one[0] for one in counts), sum(one[1] for one in counts)
+        """URLs that are open (and producers that may add some), and URLs that were ever added."""
+        counts = await self.counts("open", "added", "producers")
+        return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
     async def counts(self, *names: str) -> list[list[int]]:
-        """Some counts of the crawl, bucket by bucket; the last may be `leases`. Raises Away."""
+        """Some counts of the crawl, bucket by bucket; the last may be `leases` or `producers`. Raises Away."""
         out: list[list[int]] = [[] for _ in range(self._store.buckets)]
         for buckets, reply in await self._at_servers("counts", None, len(names), *names):
             if isinstance(reply, GossamerError):

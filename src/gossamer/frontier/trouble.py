@@ -81,10 +81,12 @@ def _whose(address: Address) -> str:
 
 
 def _speech(text: str, address: Address) -> str:
-    """A remark where one side may speak TLS and the other not."""
+    """A remark on what to do: also where one side may speak TLS and the other not."""
+    if address.kind == "unix":
+        return "; run the same command again"
     if address.tls and "within" in text:
         return " (does it speak TLS? if not, write redis://)"
-    if not address.tls and address.kind != "unix" and ("closed by server" in text or "reset by peer" in text):
+    if not address.tls and ("closed by server" in text or "reset by peer" in text):
         return " (if it wants TLS, write rediss://)"
     return ""
 
