@@ -48,6 +48,7 @@ class Store:
         """Calls made."""
         self._texts: dict[str, str] = {}
         self._digests: dict[str, str] = {}
+        self._groups: tuple[int, list[list[int]]] = (0, [])
 
     @property
     def usual_buckets(self) -> int:
@@ -78,7 +79,7 @@ class Store:
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
-        self.buckets, self.seed = buckets, int(found["seed"])
+        self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
 
     async def _fit(self) -> None:
         """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
@@ -137,12 +138,14 @@ class Store:
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
         """Buckets (all, or these) in groups that lie on one server. Raises Away."""
-        some = range(self.buckets) if buckets is None else buckets
         servers = self.client.servers
-        groups: dict[Any, list[int]] = {}
-        for bucket in some:
-            groups.setdefault(await self.guard(servers.serving(keys.tag(bucket))), []).append(bucket)
-        return list(groups.values())
+        if buckets is not None:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
+            return [[buckets[j] for j in group] for group in groups.values()]
+        if self._groups[0] != servers.turn or not self._groups[1]:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in range(self.buckets)]))
+            self._groups = servers.turn, list(groups.values())
+        return self._groups[1]
 
     def note(self, error: GossamerError) -> None:
         """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
