@@ -27,7 +27,8 @@ from e2e.runs import job
 from gossamer import url as urls
 from gossamer.assemble import Bench
 from gossamer.door import begin, end
-from gossamer.frontier.store import FOR_EVER, Store, connect, reach
+from gossamer.frontier.fitness import reach
+from gossamer.frontier.store import FOR_EVER, Store, connect
 from gossamer.seeding import prepare, seed
 from servers.cluster import cluster
 from servers.processes import Process

@@ -54,7 +54,11 @@ async def once(kind: str, options: argparse.Namespace) -> tuple[float, str]:
     """Seconds that its hosts stood still, and what became of the crawl."""
     make, milliseconds = KINDS[kind]
     plan = preset("tiny", hosts=options.hosts, pages=options.pages)
-    with serve(plan) as web, make(milliseconds) as (url, kill, touched), tempfile.TemporaryDirectory(prefix="gt-") as folder:
+    with (
+        serve(plan) as web,
+        make(milliseconds) as (url, kill, touched),
+        tempfile.TemporaryDirectory(prefix="gt-") as folder,
+    ):
         killed = 0
 
         def strike() -> None:
@@ -81,7 +85,10 @@ async def main() -> None:
         found = [await once(kind, options) for _ in range(options.rounds)]
         times = [seconds for seconds, _ in found]
         ends = ", ".join(sorted({end for _, end in found}))
-        print(f"{kind}: first page after {statistics.median(times):.1f} s ({min(times):.1f} to {max(times):.1f}); {ends}", flush=True)
+        print(
+            f"{kind}: first page after {statistics.median(times):.1f} s ({min(times):.1f} to {max(times):.1f}); {ends}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

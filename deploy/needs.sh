@@ -6,6 +6,7 @@ needs() {
     cat <<'LIST'
 program faketime       /usr/bin/faketime           tests with a clock of their own
 program iproute2       /usr/sbin/ip                tests with hosts of their own
+program redis-server   /usr/bin/redis-server       a store behind TLS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 LIST

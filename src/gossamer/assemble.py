@@ -19,8 +19,9 @@ from gossamer.egress.resolver import Resolver
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.fitness import reach
 from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect, reach
+from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog
