@@ -9,6 +9,7 @@ program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program iproute2       /usr/sbin/ip                tests with hosts of their own
+program redis-server   /usr/bin/redis-server       a store behind TLS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 LIST

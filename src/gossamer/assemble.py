@@ -20,9 +20,10 @@ from gossamer.errors import ConfigError, GossamerError
 from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.fitness import reach
 from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.spiller import spilling
-from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect, reach
+from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog

@@ -92,7 +92,9 @@ _MOST = 1 << 53
 _LIST = "array string"
 ABOUT: dict[str, About] = {
     "store": About(
-        units.store, "string", "URL of a shared store (redis, rediss, valkey, valkeys, unix); none: its own in `data`"
+        units.store,
+        "string",
+        "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// (docs/stores.md); none: its own in `data`",
     ),
     "data": About(units.line, "string", "folder for the store, the logs and the state of crawls"),
     "cold": About(

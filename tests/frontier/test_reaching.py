@@ -12,14 +12,15 @@ import pytest
 import redis
 
 from gossamer.errors import Away, GossamerError, StoreError
-from gossamer.frontier.store import Store, connect, reach
+from gossamer.frontier.fitness import reach
+from gossamer.frontier.store import Store, connect
 from servers.cluster import Cluster
 from servers.processes import Process, free_port
 from servers.sentinel import SERVICE, Watched, watched
 from web import Plan, certs
 
 SECRET = "pa55w0rd"
-RIGHTS = "on >pa55w0rd ~{b:* ~gossamer* -@all +@all -@dangerous +info"
+RIGHTS = "on >pa55w0rd ~{b:* ~gossamer* +@all -@dangerous +info"
 """As docs/stores.md gives them."""
 
 

@@ -19,6 +19,8 @@ LARGER: dict[str, tuple[int, str]] = {
     "tests/e2e/failpoint.py::install": (46, "three failpoints side by side, each a few lines that belong together"),
     "src/gossamer/frontier/schedules.py::Schedules": (15, "one method a verb, and the reads that go with them"),
     "src/gossamer/frontier/verbs.py::Frontier": (26, "one method a verb: the list of them is what the class is"),
+    "src/gossamer/frontier/servers.py::Servers": (14, "which server has a key, asked in a few ways, over the same two maps"),
+    "src/gossamer/frontier/store.py::Store": (17, "what all verbs and doors call; each a few lines over the one client"),
     "src/gossamer/parsing/view.py::View": (20, "what a site function sees; ten of them are properties of one line"),
     "src/gossamer/road/worker.py::Worker": (16, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),

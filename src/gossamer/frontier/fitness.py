@@ -1,10 +1,23 @@
-"""Whether a server may keep a frontier: what its INFO says, without asking for more rights than that."""
+"""Whether a store may keep a frontier: it answers, it is not too old, it evicts nothing, it runs scripts, it is written to its disk.
+
+What a server is, its INFO says: no other right is asked for.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from redis.exceptions import ResponseError
+
+from gossamer.errors import Away, StoreError
+from gossamer.frontier import keys
+from gossamer.frontier.trouble import explained
+
+if TYPE_CHECKING:
+    from gossamer.frontier.store import Store
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
 """The oldest servers that know our commands; in a Cluster scripts look over the buckets of a node."""
@@ -53,3 +66,59 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
             "append-only file off",
             "CONFIG SET appendonly yes, or a restart forgets what came since its last save",
         )
+
+
+async def reach(store: Store, seconds: float) -> None:
+    """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
+    servers = store.client.servers
+    for attempt in range(max(1, int(seconds * 20))):
+        try:
+            await (store.guard(cast(Awaitable[Any], store.client.ping())) if servers.embedded else servers.look())
+            return
+        except Away:
+            if attempt + 1 >= seconds * 20:
+                raise
+            await asyncio.sleep(0.05)
+
+
+async def check(store: Store) -> None:
+    """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
+    servers = store.client.servers
+    if servers.embedded:
+        return
+    await store.guard(servers.fresh())
+    for server in await servers.all():
+        for remark in remarks(server.info, servers.address.kind):
+            if remark.bad:
+                where = f" ({server.place})" if servers.address.kind != "server" else ""
+                raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
+    await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
+
+
+async def durably(store: Store, *command: Any) -> None:
+    """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
+
+    A store that syncs every second is waited for at most two; the embedded one is made to sync at once. A replica must have it, too.
+    """
+    while True:
+        try:
+            return await _durably(store, command)
+        except Away as error:
+            await store.wait(error)
+
+
+async def _durably(store: Store, command: tuple[Any, ...]) -> None:
+    servers = store.client.servers
+    server = await store.guard(servers.serving(str(command[1])))
+    if servers.embedded:
+        await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "always")))
+    pipe = server.client.pipeline(transaction=False)
+    pipe.execute_command(*command)
+    pipe.execute_command("WAITAOF", 1, 0, 2000)
+    if server.replicas:
+        pipe.execute_command("WAIT", 1, 2000)
+    done = (await store.guard(pipe.execute(raise_on_error=False)))[0]  # there may be no such file, or no such command
+    if servers.embedded:
+        await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
+    if isinstance(done, ResponseError):
+        raise explained(done, servers.address)

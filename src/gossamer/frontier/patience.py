@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from gossamer.frontier.trouble import passing
 
-FIRST, LONGEST = 0.1, 2.0
+FIRST, LONGEST = 0.1, 1.0
 """Seconds between two probes: they double from the first to the longest, less up to a quarter at random."""
 CALM = 5.0
 """Seconds without trouble after which the waits begin from the first again."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 
 from redis.crc import key_slot
@@ -38,6 +38,9 @@ class Servers:
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
         """The one server, where there is no more than one: always (server, unix), or since the last look (sentinel)."""
+        self._ranges: list[Range] = []
+        self.turn = 0
+        """Changes whenever other servers take writes than before."""
         self._looked = 0.0
         self._lock = asyncio.Lock()
         self._sentinels: Sentinels | None = None
@@ -61,6 +64,14 @@ class Servers:
             raise Away(f"the store at {self.address.shown} does not answer: no node serves the slot of {key!r}")
         return found
 
+    async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
+        """The places of keys in their list, by server."""
+        found: dict[Server, list[int]] = {}
+        for j, key in enumerate(keys):
+            server = self._only or (self._by_slot[slot(key)] if self._by_slot else None) or await self.serving(key)
+            found.setdefault(server, []).append(j)
+        return found
+
     async def all(self) -> list[Server]:
         """All servers that take writes."""
         if self._only is not None:
@@ -81,6 +92,7 @@ class Servers:
         """A node said who has a slot now."""
         if self._by_slot:
             self._by_slot[error.slot_id] = self._server(Place(error.host, error.port))
+            self._ranges, self.turn = [], self.turn + 1
 
     async def fresh(self) -> None:
         """Look again when the last look is old."""
@@ -97,16 +109,11 @@ class Servers:
                 ranges = await self._find(self.address, self._look_at)
             except (RedisError, OSError) as error:
                 raise explained(error, self.address) from error
-            before = self._only
-            if len(ranges) == 1 and self.address.kind != "cluster":
-                self._only = self._server(ranges[0][2])
-            else:
-                by_slot: list[Server | None] = [None] * SLOTS
-                for first, last, place in ranges:
-                    by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
-                self._by_slot = by_slot
-            if before is not None and before is not self._only:
-                await before.client.connection_pool.disconnect(inuse_connections=False)
+            if ranges != self._ranges:
+                before, self._ranges, self.turn = self._only, ranges, self.turn + 1
+                self._take(ranges)
+                if before is not None and before is not self._only:
+                    await before.client.connection_pool.disconnect(inuse_connections=False)
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
@@ -125,6 +132,14 @@ class Servers:
         if place not in self._by_place:
             self._by_place[place] = Server(place, self.address, self._timeout, plain=self.embedded)
         return self._by_place[place]
+
+    def _take(self, ranges: list[Range]) -> None:
+        if self.address.kind != "cluster":
+            self._only = self._server(ranges[0][2])
+            return
+        self._by_slot = [None] * SLOTS
+        for first, last, place in ranges:
+            self._by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
 
     async def _look_at(self, place: Place) -> Server:
         server = self._server(place)

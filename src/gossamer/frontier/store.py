@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from importlib import resources
 from typing import Any, cast
 
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisError
 
-from gossamer.errors import Away, ConfigError, GossamerError, StoreError
+from gossamer.errors import ConfigError, GossamerError
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
-from gossamer.frontier.fitness import remarks
+from gossamer.frontier.fitness import check
 from gossamer.frontier.servers import Servers
 from gossamer.frontier.trouble import explained
 
@@ -49,6 +49,7 @@ class Store:
         """Calls made."""
         self._texts: dict[str, str] = {}
         self._digests: dict[str, str] = {}
+        self._groups: tuple[int, list[list[int]]] = (0, [])
 
     @property
     def usual_buckets(self) -> int:
@@ -68,7 +69,7 @@ class Store:
     async def open(self, buckets: int, psl: str) -> None:
         """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List against ours; they are
         written into an empty one."""
-        await self._fit()
+        await check(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63))}
         pipe = self.client.pipeline()
@@ -79,20 +80,7 @@ class Store:
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
-        self.buckets, self.seed = buckets, int(found["seed"])
-
-    async def _fit(self) -> None:
-        """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
-        servers = self.client.servers
-        if servers.embedded:
-            return
-        await self.guard(servers.fresh())
-        for server in await servers.all():
-            for remark in remarks(server.info, servers.address.kind):
-                if remark.bad:
-                    where = f" ({server.place})" if servers.address.kind != "server" else ""
-                    raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
-        await self.guard(self.client.execute_command("EVAL", "return 1", 1, keys.META))
+        self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""
@@ -138,12 +126,14 @@ class Store:
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
         """Buckets (all, or these) in groups that lie on one server. Raises Away."""
-        some = range(self.buckets) if buckets is None else buckets
         servers = self.client.servers
-        groups: dict[Any, list[int]] = {}
-        for bucket in some:
-            groups.setdefault(await self.guard(servers.serving(keys.tag(bucket))), []).append(bucket)
-        return list(groups.values())
+        if buckets is not None:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
+            return [[buckets[j] for j in group] for group in groups.values()]
+        if self._groups[0] != servers.turn or not self._groups[1]:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in range(self.buckets)]))
+            self._groups = servers.turn, list(groups.values())
+        return self._groups[1]
 
     def note(self, error: GossamerError) -> None:
         """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
@@ -192,35 +182,6 @@ class Store:
                 if int(cursor) == 0:
                     break
 
-    async def durably(self, *command: Any) -> None:
-        """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
-
-        A store that syncs every second is waited for at most two; the embedded one is made to sync at once.
-        """
-        while True:
-            try:
-                return await self._durably(command)
-            except Away as error:
-                await self.wait(error)
-
-    async def _durably(self, command: Sequence[Any]) -> None:
-        server = await self.guard(self.client.servers.serving(str(command[1])))
-        ours = self.client.servers.embedded
-        if ours:
-            await self.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "always")))
-        pipe = server.client.pipeline(transaction=False)
-        pipe.execute_command(*command)
-        pipe.execute_command("WAITAOF", 1, 0, 2000)
-        if server.replicas:
-            pipe.execute_command("WAIT", 1, 2000)
-        done = (await self.guard(pipe.execute(raise_on_error=False)))[
-            0
-        ]  # there may be no such file, or no such command
-        if ours:
-            await self.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
-        if isinstance(done, ResponseError):
-            raise explained(done, self.client.servers.address)
-
     async def close(self) -> None:
         """Let the connections go."""
         await self.client.aclose()
@@ -236,21 +197,6 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
     if address.kind in ("sentinel", "cluster"):
         timeout = min(timeout, 5.0)  # another server may take over meanwhile
     return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
-
-
-async def reach(store: Store, seconds: float) -> None:
-    """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
-    for attempt in range(max(1, int(seconds * 20))):
-        try:
-            if store.client.servers.embedded:
-                await store.guard(cast(Awaitable[Any], store.client.ping()))
-            else:
-                await store.client.servers.look()
-            return
-        except Away:
-            if attempt + 1 >= seconds * 20:
-                raise
-            await asyncio.sleep(0.05)
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:

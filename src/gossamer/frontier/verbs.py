@@ -9,6 +9,7 @@ import msgspec
 
 from gossamer.errors import Moved, Stale
 from gossamer.frontier.everywhere import Everywhere
+from gossamer.frontier.fitness import durably
 from gossamer.frontier.keys import tag
 from gossamer.frontier.patience import Patience
 from gossamer.frontier.server import RUN
@@ -219,7 +220,7 @@ class Frontier:
 
         If a power cut took it back, the rows would be taken for somebody else's, and would be kept and written again.
         """
-        await self.store.durably("HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
+        await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
 
 def _claim(

@@ -18,6 +18,9 @@ LOOK = 0.5
 TICK = 0.2
 """Longest time in seconds that a store of one bucket is not asked."""
 
+SHARE = 4
+"""Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much as one that brings more."""
+
 
 class Asking:
     """The buckets of one crawl as one worker sees them."""
@@ -95,7 +98,7 @@ class Asking:
         due = [bucket for bucket, at in self._due.items() if at <= now]
         if len(due) > 1:
             due.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
-            due = due[:want]
+            due = due[: -(-want // SHARE)]
             self._next = (self._turn[due[-1]] + 1) % self._buckets
         if not due:
             return []

@@ -20,8 +20,8 @@ from gossamer.visit import Adds, Commit, Visit
 
 MOST_VISITS = 256
 MOST_BYTES = 32 << 20
-LULL = 0.02
-"""Seconds that a lone visit waits for company."""
+LULL, LONG_LULL = 0.02, 0.06
+"""Seconds that a lone visit waits for company; the longer where each bucket is settled by a call of its own."""
 COMPANY = 32
 
 
@@ -69,7 +69,7 @@ class Committer:
                 await self._wake.wait()
                 continue
             if len(self.waiting) < COMPANY and not self._closing:
-                await asyncio.sleep(LULL)
+                await asyncio.sleep(LULL if self._frontier.together else LONG_LULL)
             batch, self.waiting = self.waiting[:MOST_VISITS], self.waiting[MOST_VISITS:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)

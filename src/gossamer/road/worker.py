@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from gossamer.errors import Away, GossamerError
 from gossamer.parts import Frontier
@@ -32,6 +32,8 @@ ENDS = {
     "ending": "stopped", "finished": "stopped", "limited": "stopped",
 }  # fmt: skip
 """States in which nothing is claimed any more, and what that makes of a worker's run."""
+
+Result = TypeVar("Result")
 
 
 class Visitor(Protocol):
@@ -103,7 +105,10 @@ class Worker:
                 ends = time.monotonic() + GRACE + 1.0
                 await self._drain()
                 self.committer.close()
-                await self._last_commit(commit, ends)
+                if self.frontier.patience.patient:  # what the store does not hear of in time is visited again
+                    await unless_stopped(commit, self._stop, ends - time.monotonic())
+                else:
+                    await commit
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
@@ -114,25 +119,16 @@ class Worker:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         return self.outcome
 
-    async def _last_commit(self, commit: asyncio.Task[None], ends: float) -> None:
-        """Wait for it; but what a store that is away does not hear of when the worker is stopped is visited again."""
-        if self.frontier.patience.patient:
-            stopped = asyncio.create_task(self._stop.wait())
-            await asyncio.wait((commit, stopped), return_when=asyncio.FIRST_COMPLETED)
-            stopped.cancel()
-            await asyncio.wait((commit,), timeout=max(0.0, ends - time.monotonic()))
-            if not commit.done():
-                commit.cancel()
-                return
-        await commit
-
     async def _crawl(self) -> None:
         while not self.outcome:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
             self._begin()
-            limit = await (self._claim_unless_stopped() if self.frontier.patience.patient else self._claim())
+            if self.frontier.patience.patient:
+                limit = await unless_stopped(asyncio.create_task(self._claim()), self._stop, ANSWER) or ""
+            else:
+                limit = await self._claim()
             self._begin()
             if self._stop.is_set():
                 self.outcome = "stopped"
@@ -160,17 +156,6 @@ class Worker:
                 self._take(one.claims, one.sure)
             if not any(one.claims for one in got):
                 return limit
-
-    async def _claim_unless_stopped(self) -> str:
-        """`_claim`, given up when the worker is stopped while the store does not answer."""
-        claim, stop = asyncio.create_task(self._claim()), asyncio.create_task(self._stop.wait())
-        try:
-            await asyncio.wait((claim, stop), return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait((claim,), timeout=ANSWER)
-            return claim.result() if claim.done() else ""
-        finally:
-            stop.cancel()
-            claim.cancel()
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
         """Queue new claims; those of one gate stay together. Those that a failover may take back are not ours: they go back."""
@@ -290,3 +275,15 @@ class Worker:
             task.cancel()
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
+    """The work's result; once there is a stop it has so many seconds, then it is given up (None): the store is away."""
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work,), timeout=max(0.0, seconds))
+        return work.result() if work.done() else None
+    finally:
+        stopped.cancel()
+        work.cancel()
