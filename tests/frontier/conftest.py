@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 import redis
 
+from conftest import valkey_binary, wait_for
 from gossamer.frontier.keys import known
 from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
@@ -101,3 +104,18 @@ class Bed:
 @pytest.fixture
 def bed(store: Store) -> Callable[..., Bed]:
     return lambda crawl="c", **policy: Bed(store, crawl, **policy)
+
+
+@pytest.fixture(scope="session")
+def other_server() -> Iterator[str]:
+    """A second Valkey, which stands for a disk store that speaks its protocol."""
+    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
+        path = f"{folder}/v.sock"
+        words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]
+        server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(path, server)
+            yield f"unix://{path}"
+        finally:
+            server.kill()
+            server.wait()

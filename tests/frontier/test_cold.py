@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import valkey_binary, wait_for
 from frontier.made import A, Beds, paths
 from gossamer.errors import ConfigError
 from gossamer.frontier.census import Census
@@ -25,23 +23,6 @@ from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store, connect
 
 HOT = 4
-
-
-@pytest.fixture(scope="session")
-def other_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A second Valkey, which stands for a disk store that speaks its protocol."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
-        path = f"{folder}/v.sock"
-        words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]
-        server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
-        try:
-            wait_for(path, server)
-            yield f"unix://{path}"
-        finally:
-            server.kill()
-            server.wait()
 
 
 @pytest.fixture(params=["files", "server"])

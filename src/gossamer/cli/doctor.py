@@ -85,7 +85,25 @@ def doctor(
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
     findings = [*versions(), folder(settings), *files(settings), bundle(settings), await names(settings)]
-    return findings + await in_store(settings)
+    return findings + await in_store(settings) + await in_cold(settings)
+
+
+async def in_cold(settings: Settings) -> list[Finding]:
+    """The server on whose disk long queues wait, where there is one."""
+    from gossamer.assemble import cold
+    from gossamer.masking import mask
+
+    if settings.cold is None or "://" not in settings.cold:
+        return []
+    where, _ = cold(settings, "doctor")
+    assert where is not None
+    try:
+        await where.read(0, "doctor", 0, 0, 1)
+    except GossamerError as error:
+        return [Finding("cold store", "bad", str(error), "", error.exit_code)]
+    finally:
+        await where.close()
+    return [Finding("cold store", "ok", f"{mask(settings.cold)} answers")]
 
 
 def versions() -> Iterator[Finding]:

@@ -27,7 +27,7 @@ PATHS = 84.0
 """Bytes of those two."""
 HOST = 520.0
 """Bytes a host: its state, its queue's head, its place in the ready heap."""
-COLD = 85.0
+COLD = 220.0
 """Bytes on disk a URL in the cold store."""
 HEADROOM = 2.0
 """Times the data that a store's memory should be: it rewrites its file while it works."""

@@ -19,6 +19,7 @@ from gossamer.beside import beside
 from gossamer.errors import ConfigError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold, rows
+from gossamer.frontier.fitness import durably
 from gossamer.frontier.store import Store
 
 CHUNK, MOST = 5_000, 50_000
@@ -67,7 +68,7 @@ class Turn:
 
     async def durably(self) -> None:
         """Hold it, and wait until all that was written before is on the store's disk."""
-        await self.store.durably("SET", self._lease, self._mine, "PX", str(LEASE))
+        await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE))
 
 
 class Spiller:
