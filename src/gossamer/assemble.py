@@ -123,7 +123,9 @@ async def open_url(url: str, *, embedded: bool) -> Store:
 def policy(settings: Settings) -> Policy:
     """How the frontier claims and adds for these settings."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
+    first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
+        open_first=max(1, round(first * 1000)),
         delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
         limit=-1 if settings.limit is None else settings.limit,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,

@@ -129,7 +129,22 @@ def test_import_rule_sees_acts() -> None:
 
 
 # Put in front of the verbs that need them; they have no KEYS of their own.
-LUA_SHARED = {"prelude", "limits", "pages", "filter", "seen", "queue", "later", "budget", "links"}
+LUA_SHARED = {
+    "prelude",
+    "trouble",
+    "heaps",
+    "host",
+    "ready",
+    "grant",
+    "limits",
+    "pages",
+    "filter",
+    "seen",
+    "queue",
+    "later",
+    "budget",
+    "links",
+}
 LUA_WORDS = ("purpose:", "keys", "argv", "returns:", "promise:", "cost:")
 LUA_BOUNDS = {"settle": 120}
 

@@ -17,14 +17,15 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
+| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
-| `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked, `s` a seed was redirected to it | add claim settle | the crawl |
+| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
+| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `s` a seed was redirected to it | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:t:HOST` | zset | `LEVEL TAB entry` -> due ms: retries | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries over the host's page budget, parked | add | the crawl |
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
+| `{b:N}CRAWL:hs` | set | names of the heaps there are beside `http`, without `!` | add settle | the crawl |
 | `{b:N}CRAWL:l` | zset | lease: token -> expiry ms | claim settle renew sweep | while claims are out |
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are out |
 | `{b:N}CRAWL:d:X` | hash | where a depth limit is set: part of the fingerprint -> least depth at which the URL was found, 100 more when it was visited | add settle | the crawl |
@@ -61,7 +62,7 @@ def anchors(crawl: str) -> str:
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
 KNOWN = re.compile(
     rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

@@ -16,8 +16,9 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
     if pool then call('HINCRBY', C .. 'n', pool, #entries); pools[pool] = pools[pool] + #entries end
   end
   if #entries > 0 then
-    if lane ~= 'http' then call('HSET', hk, 'y', lane) end
+    if lane ~= 'http' then house(host, lane) end
     if enqueue(host, level, entries, front) == #entries then arm(host) end
+    if string.sub(lane, -1) == '?' then arm(host) end
   end
   return parked
 end

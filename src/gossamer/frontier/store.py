@@ -22,13 +22,14 @@ from gossamer.frontier import keys
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
+_FIRST = ("prelude", "trouble", "heaps", "host")
 _TAKING = ("prelude", "queue", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits"),
+    "claim": ("prelude", "queue", "limits", "ready", "grant"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue"),
     "move": ("prelude", "queue"),
@@ -79,7 +80,8 @@ class Store:
         """The whole script of a verb: its shared parts, then its own file."""
         if verb not in self._texts:
             folder = resources.files("gossamer.frontier")
-            names = (*_SHARED.get(verb, ("prelude",)), verb)
+            shared = _SHARED.get(verb, ("prelude",))[1:]
+            names = (*_FIRST, *shared, verb)
             self._texts[verb] = "\n".join((folder / f"{name}.lua").read_text() for name in names)
         return self._texts[verb]
 

@@ -17,6 +17,8 @@ from gossamer.visit import Adds, Claim, Claimed, Settle
 
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
+FAULTS = ("f", "d")
+"""What a visit may say of its host that opens breakers (`visit.Settle.health`)."""
 DEPTHS = 16_384
 """Hashes that keep depths, all buckets together."""
 
@@ -24,7 +26,13 @@ DEPTHS = 16_384
 class Policy(msgspec.Struct, frozen=True):
     """How this crawl claims and adds; all times in milliseconds."""
 
-    lane: str = "http"
+    lanes: tuple[str, ...] | None = None
+    """The ready heaps it claims from, `LANE` or `LANE@REGION`; None: all there are."""
+    faults: int = 10
+    """Faults of a host in a row that open its circuit breaker (`politeness.breaker`)."""
+    open_first: int = 30_000
+    open_longest: int = 900_000
+    """For how long at first, and at most."""
     lease: int = 30_000
     delay: int = -1
     """Fixed delay between starts at one host; -1: the host's own, learned from its answers."""
@@ -54,6 +62,8 @@ class Frontier:
         self.policy = policy or Policy()
         self._turns = Turns(store, crawl)
         self._shares = Shares(store, crawl)
+        self.patience = 0
+        """Milliseconds that a hard host must have waited before it is claimed here (`road.merit`)."""
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
@@ -109,6 +119,19 @@ class Frontier:
         """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
         return bool(await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)))
 
+    @property
+    def heaps(self) -> str:
+        """What claims come from, as `ready.lua` wants it."""
+        lanes = self.policy.lanes
+        return f"{self.patience} {'*' if lanes is None else ' '.join(lanes)}"
+
+    def says(self, settle: Settle) -> str:
+        """What a visit says of its host, as `trouble.lua` wants it."""
+        p = self.policy
+        return (
+            f"{settle.health}{p.faults},{p.open_first},{p.open_longest}" if settle.health in FAULTS else settle.health
+        )
+
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
         p = self.policy
@@ -119,10 +142,10 @@ class Frontier:
     async def _claim(self, bucket: int, k: int, limit: int, size_limit: int, rate: float) -> Claimed:
         p = self.policy
         got = await self.store.run(
-            "claim", bucket, self.crawl, p.lane, k, p.lease, p.delay, p.first_delay, p.per_host,
+            "claim", bucket, self.crawl, self.heaps, k, p.lease, p.delay, p.first_delay, p.per_host,
             int(p.obey_robots), limit, size_limit, rate, p.gate,
         )  # fmt: skip
-        claims = [_claim(bucket, *got[j : j + 11]) for j in range(3, len(got), 11)]
+        claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
         return Claimed(got[0], got[1], got[2].decode(), claims)
 
     async def _claim_in_turn(self, bucket: int, k: int) -> Claimed:
@@ -167,7 +190,17 @@ class Frontier:
         ends: list[Any] = []
         visited: list[Any] = []
         for s in settles:
-            ends += (s.token, s.action, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
+            ends += (
+                s.token,
+                s.action + self.says(s),
+                s.since,
+                s.delay,
+                s.pace,
+                s.host_wait,
+                s.wait,
+                s.reason,
+                _line(s.detail),
+            )
             if s.mark is not None and s.action == "d":
                 visited += (s.token, *self.remainder(s.mark), s.depth)
         lengths = [x for triple in files for x in triple]
@@ -184,7 +217,9 @@ class Frontier:
 
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
         """Free the slots of requests that are over while their rows are not durable yet."""
-        flat = [x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait)]
+        flat = [
+            x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.says(s), s.reason)
+        ]  # fmt: skip
         return int(await self.store.run("landed", bucket, self.crawl, *flat))
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
@@ -207,6 +242,7 @@ class Frontier:
             await self.store.run(
                 "robots", claim.bucket, self.crawl, claim.token, scheme, version, holds, crawl_delay,
                 settle.since, settle.delay, settle.pace, settle.host_wait, rules,
+                self.says(settle), settle.reason,
             )
         )  # fmt: skip
 
@@ -248,6 +284,7 @@ def _claim(
     floor: Any,
     rate: Any,
     vouchers: Any,
+    trouble: bytes,
     entry: bytes,
 ) -> Claim:
     name = host.decode()
@@ -259,7 +296,7 @@ def _claim(
     return Claim(
         token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
         int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
-        entry[:1].isupper(),
+        entry[:1].isupper(), trouble.decode(),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import msgspec
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
 from gossamer.politeness import pace
+from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
@@ -115,7 +116,9 @@ class Visitor:
             attempts = []
         visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts
+        visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
+        self._health(claim, result, verdict, visit)
         return visit
 
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
@@ -185,8 +188,11 @@ class Visitor:
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
         treatment = self.treat(claim.host)
         pause = wait(claim.attempt, treatment.retries)
-        if pause is None or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
-            return self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+        last = probes(claim) and gives_up(Trouble.of(claim.trouble), treatment.retries) and verdict.reason in FAULTS
+        if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
+            visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+            visit.settle.health = LAST if last else ""
+            return visit
         settle = Settle(
             claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
         )
@@ -231,10 +237,27 @@ class Visitor:
         seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
+    def _health(self, claim: Claim, result: Page | Failure, verdict: Verdict, visit: Visit) -> None:
+        """What this answer says of the host. `_retry` knows when the host is given up."""
+        if isinstance(verdict, Retry):
+            reason: str | None = verdict.reason
+        else:
+            reason = verdict.error if isinstance(verdict, Done | Drop) else None
+        final = isinstance(result, Failure) and result.final
+        status = result.status if isinstance(result, Page) else None
+        visit.settle.health = visit.settle.health or health(
+            reason, status, final=final, again=claim.attempt > 0 and not probes(claim)
+        )
+
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         if isinstance(result, Failure) and not result.sent:
             return []
         return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+
+
+def probes(claim: Claim) -> bool:
+    """Whether the claim probes a host whose breaker is half-open."""
+    return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0
 
 
 def answered(request: Request) -> dict[str, int]:
