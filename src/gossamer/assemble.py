@@ -20,8 +20,9 @@ from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.verbs import Frontier
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import Collector, FileOutput, Given, TableSink
@@ -120,12 +121,12 @@ async def open_url(url: str, *, embedded: bool) -> Store:
     return store
 
 
-def policy(settings: Settings) -> Policy:
-    """How the frontier claims and adds for these settings."""
+def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
+    """How the frontier claims and adds for these settings; `lanes`: the heaps a worker of a fleet serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
     first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
-        open_first=max(1, round(first * 1000)),
+        lanes=lanes, open_first=max(1, round(first * 1000)),
         delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
         limit=-1 if settings.limit is None else settings.limit,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,
@@ -158,13 +159,14 @@ class Bench:
 
     def __init__(
         self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
-        room: Room | None = None,
+        room: Room | None = None, lanes: Sequence[str] | None = None, region: str = "",
     ) -> None:  # fmt: skip
+        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has."""
         self.setup, self.store, self.name = setup, store, name
         self.surprises = 0
         settings = setup.job.settings
         self.crawls = Crawls(store)
-        self.frontier = Frontier(store, setup.crawl, policy(settings))
+        self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
         self.folder = Path(settings.data) / setup.crawl
         self.folder.mkdir(parents=True, exist_ok=True)
         self.key = key(setup.spec)
@@ -177,6 +179,7 @@ class Bench:
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
+            lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))

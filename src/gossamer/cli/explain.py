@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.turn import Gate, answered, turn
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, UsageError
 
@@ -25,14 +26,6 @@ From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
 LINES = 5
 WAIT = 5.0
-
-
-class Gate(NamedTuple):
-    """What one gate says. `verdict`: pass, a skip reason, or unknown; `rule`: what decided."""
-
-    gate: str
-    verdict: str
-    rule: str
 
 
 def explain(
@@ -125,8 +118,10 @@ class Teller:
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *_answer(attempts),
+            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *answered(attempts),
         ]  # fmt: skip
+        if place.state in ("pending", "retrying"):
+            gates += await turn(self.store, self.name, await self.census.host(place.host))
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
             "url": url, "canonical": key, "crawl": f"{self.name} ({record.state})",
@@ -253,22 +248,16 @@ class Teller:
         return "site " + ", ".join(one.name for one in own)
 
 
-def _answer(attempts: list[dict[str, Any]]) -> list[Gate]:
-    """What the last answer was refused for: nobody knows a content type before."""
-    from gossamer.collectors.http import ACCEPT
-
-    if attempts and attempts[-1].get("error") == "content-type":
-        return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
-    return []
-
-
 def conclusion(
     place: Place, gates: list[Gate], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
     """Where it is in one word or two, and why."""
     from gossamer.cli.show import duration
 
-    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "known", "duplicate")), None)
+    barred = next(
+        (gate for gate in gates if gate.verdict not in ("pass", "wait", "unknown", "known", "duplicate")), None
+    )
+    held = "; ".join(gate.rule for gate in gates if gate.verdict == "wait")
     told = {
         "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
         "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
@@ -279,7 +268,7 @@ def conclusion(
     if place.state in told:
         if place.state == "pending" and barred is not None:
             return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
-        return place.state, told[place.state]
+        return place.state, told[place.state] + (f"; {held}" if held else "")
     if place.state == "done":
         last = attempts[-1] if attempts else {}
         if last and last.get("outcome") != "skipped":

@@ -17,8 +17,8 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   end
   if #entries > 0 then
     if lane ~= 'http' then house(host, lane) end
-    if enqueue(host, level, entries, front) == #entries then arm(host) end
-    if string.sub(lane, -1) == '?' then arm(host) end
+    if enqueue(host, level, entries, front) == #entries then arm(host); began[host] = nil end
+    if began[host] or string.sub(lane, -1) == '?' then arm(host) end
   end
   return parked
 end

@@ -5,52 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-import msgspec
-
 from gossamer.errors import Moved, Stale
 from gossamer.frontier.keys import tag
+from gossamer.frontier.policy import Policy
 from gossamer.frontier.shares import Shares
 from gossamer.frontier.store import Store
 from gossamer.frontier.turns import Turns
 from gossamer.request import unpack
 from gossamer.visit import Adds, Claim, Claimed, Settle
 
+__all__ = ["Frontier", "Policy"]
+
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
-FAULTS = ("f", "d")
-"""What a visit may say of its host that opens breakers (`visit.Settle.health`)."""
 DEPTHS = 16_384
 """Hashes that keep depths, all buckets together."""
-
-
-class Policy(msgspec.Struct, frozen=True):
-    """How this crawl claims and adds; all times in milliseconds."""
-
-    lanes: tuple[str, ...] | None = None
-    """The ready heaps it claims from, `LANE` or `LANE@REGION`; None: all there are."""
-    faults: int = 10
-    """Faults of a host in a row that open its circuit breaker (`politeness.breaker`)."""
-    open_first: int = 30_000
-    open_longest: int = 900_000
-    """For how long at first, and at most."""
-    lease: int = 30_000
-    delay: int = -1
-    """Fixed delay between starts at one host; -1: the host's own, learned from its answers."""
-    first_delay: int = 1000
-    """Of a host that has no pace yet."""
-    per_host: int = 1
-    obey_robots: bool = True
-    limit: int = -1
-    size_limit: int = -1
-    rate: float = 0.0
-    gate: int = 16
-    seen: str = "default"
-    sets: int = 4096
-    """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
-    depths: bool = False
-    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth limit."""
-    host_pages: int = 10_000
-    """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
 
 class Frontier:
@@ -119,19 +88,6 @@ class Frontier:
         """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
         return bool(await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)))
 
-    @property
-    def heaps(self) -> str:
-        """What claims come from, as `ready.lua` wants it."""
-        lanes = self.policy.lanes
-        return f"{self.patience} {'*' if lanes is None else ' '.join(lanes)}"
-
-    def says(self, settle: Settle) -> str:
-        """What a visit says of its host, as `trouble.lua` wants it."""
-        p = self.policy
-        return (
-            f"{settle.health}{p.faults},{p.open_first},{p.open_longest}" if settle.health in FAULTS else settle.health
-        )
-
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
         p = self.policy
@@ -142,7 +98,7 @@ class Frontier:
     async def _claim(self, bucket: int, k: int, limit: int, size_limit: int, rate: float) -> Claimed:
         p = self.policy
         got = await self.store.run(
-            "claim", bucket, self.crawl, self.heaps, k, p.lease, p.delay, p.first_delay, p.per_host,
+            "claim", bucket, self.crawl, p.heaps(self.patience), k, p.lease, p.delay, p.first_delay, p.per_host,
             int(p.obey_robots), limit, size_limit, rate, p.gate,
         )  # fmt: skip
         claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
@@ -192,7 +148,7 @@ class Frontier:
         for s in settles:
             ends += (
                 s.token,
-                s.action + self.says(s),
+                self.policy.ends(s),
                 s.since,
                 s.delay,
                 s.pace,
@@ -218,7 +174,7 @@ class Frontier:
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
         """Free the slots of requests that are over while their rows are not durable yet."""
         flat = [
-            x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.says(s), s.reason)
+            x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
         ]  # fmt: skip
         return int(await self.store.run("landed", bucket, self.crawl, *flat))
 
@@ -242,7 +198,7 @@ class Frontier:
             await self.store.run(
                 "robots", claim.bucket, self.crawl, claim.token, scheme, version, holds, crawl_delay,
                 settle.since, settle.delay, settle.pace, settle.host_wait, rules,
-                self.says(settle), settle.reason,
+                self.policy.says(settle), settle.reason,
             )
         )  # fmt: skip
 

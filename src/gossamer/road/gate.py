@@ -80,10 +80,11 @@ class Gate:
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
+        said, why = felt(result)
         settle = Settle(
             claim.token, "d", since=round((time.monotonic() - began) * 1000),
             delay=round(pace.delay(now_pace, treatment.fixed) * 1000), pace=now_pace.text(),
-            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000), **felt(result),
+            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000), health=said, reason=why,
         )  # fmt: skip
         await self._frontier.robots(
             claim, version=found.version, holds=round(found.holds * 1000), crawl_delay=round(found.crawl_delay * 1000),
@@ -124,8 +125,8 @@ class Gate:
         return access.version_of(kept) if kept is not None else 0
 
 
-def felt(result: Page | Failure) -> dict[str, str]:
+def felt(result: Page | Failure) -> tuple[str, str]:
     """What an answer to a robots claim says of the host, and why."""
     if isinstance(result, Failure):
-        return {"health": health(result.reason, None, final=result.final), "reason": result.reason}
-    return {"health": health("http-5xx" if result.status >= 500 else None, result.status), "reason": "http-5xx"}
+        return health(result.reason, None, final=result.final), result.reason
+    return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

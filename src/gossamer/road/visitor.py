@@ -118,7 +118,7 @@ class Visitor:
         visit.attempts = attempts + visit.attempts
         visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
-        self._health(claim, result, verdict, visit)
+        visit.settle.health = visit.settle.health or says(claim, result, verdict)
         return visit
 
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
@@ -237,22 +237,18 @@ class Visitor:
         seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
-    def _health(self, claim: Claim, result: Page | Failure, verdict: Verdict, visit: Visit) -> None:
-        """What this answer says of the host. `_retry` knows when the host is given up."""
-        if isinstance(verdict, Retry):
-            reason: str | None = verdict.reason
-        else:
-            reason = verdict.error if isinstance(verdict, Done | Drop) else None
-        final = isinstance(result, Failure) and result.final
-        status = result.status if isinstance(result, Page) else None
-        visit.settle.health = visit.settle.health or health(
-            reason, status, final=final, again=claim.attempt > 0 and not probes(claim)
-        )
-
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         if isinstance(result, Failure) and not result.sent:
             return []
         return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+
+
+def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
+    """What an answer says of its host."""
+    reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
+    status = result.status if isinstance(result, Page) else None
+    final = isinstance(result, Failure) and result.final
+    return health(reason, status, final=final, again=claim.attempt > 0 and not probes(claim))
 
 
 def probes(claim: Claim) -> bool:
