@@ -15,10 +15,11 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
-from gossamer.egress.resolver import Resolver
+from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
@@ -33,6 +34,7 @@ from gossamer.road.gate import Gate, Treatment
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
+from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
 from gossamer.road.worker import Room, Worker
@@ -135,7 +137,12 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
 
 
 def collector(
-    settings: Settings, resolver: Resolver, archive: str | None, given: Given | None = None, *, robots: bool = False
+    settings: Settings,
+    resolver: Resolver | Single,
+    archive: str | None,
+    given: Given | None = None,
+    *,
+    robots: bool = False,
 ) -> Collector:
     """The plain rung or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -182,8 +189,10 @@ class Bench:
             lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
-        self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
+        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
+        dial = self.single or self.resolver
+        self.http = collector(settings, dial, setup.job.archive, lambda asked: self.identity.given(asked))
+        self.robots = collector(settings, dial, setup.job.archive, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep
@@ -215,8 +224,23 @@ class Bench:
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
-            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None,
+            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
+
+    def _sharing(self, settings: Settings) -> Sharing | None:
+        """What shares a budget, where hosts do not have one each."""
+        if settings.polite_by == "host":
+            return None
+        domain = lru_cache(10_000)(urls.registered_domain)
+
+        async def group(host: str) -> str | None:
+            if self.single is None:
+                return f"domain:{domain(host)}"
+            address = await self.single.address(host)
+            return address and f"ip:{address}"
+
+        hold = 2 * settings.timeout + 10
+        return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
 
     async def _state(self) -> str:
         """The crawl's state; redirected seeds that other workers met widen the scope here, too."""

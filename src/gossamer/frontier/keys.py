@@ -16,6 +16,9 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `gossamer:rates` | hash | caps in requests a second: `fleet` and lanes -> N, `tat:` before them -> ms of the next permit | rates | until lifted |
+| `gossamer:scores` | hash | worker's name -> JSON: how its visits went of late (`scores`) | the worker | a minute after its last sign |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | what hosts share with `--polite-by`: `n` ms of the next start, `r` of the last time that a waiter was told, `w` who began last, `tTOKEN` a turn -> ms until which it is held | enter leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
@@ -59,12 +62,17 @@ def anchors(crawl: str) -> str:
     return f"gossamer:anchors:{crawl}"
 
 
+def group(name: str) -> str:
+    """The key of what hosts share, `ip:192.0.2.1` or `domain:example.com`: a slot of its own."""
+    return f"{{{name}}}"
+
+
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn)"
 KNOWN = re.compile(
-    rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:c|h:.+|o:[hs]:.+|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

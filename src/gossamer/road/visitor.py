@@ -19,6 +19,7 @@ from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
 from gossamer.road.gate import Gate, Treatment
 from gossamer.road.nearer import Nearer
+from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
 from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
@@ -61,12 +62,14 @@ class Visitor:
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
+        sharing: Sharing | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
         self.reader, self.identity, self.parse = reader, identity, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
+        self.sharing = sharing
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -82,14 +85,24 @@ class Visitor:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 put(refused if self.nearer is None else self.nearer.ends(refused))
         if chosen is not None:
+            go: Callable[[Claim], Awaitable[Visit]] = self._go
+            if self.sharing is not None:
+                if wait := await self.sharing.enter(chosen):
+                    return put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                go = self.sharing.around(go)
             if self.nearer is None:
-                put(await self._go(chosen))
+                put(await go(chosen))
             else:
-                put(await self.nearer.visit(chosen, self._go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
+                put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
-        result, began, found = await self.gate.fetch(claim)
+        if self.sharing is None:
+            result, began, found = await self.gate.fetch(claim)
+        elif wait := await self.sharing.enter(claim):
+            return await self.gate.give_back(claim, wait)
+        else:
+            result, began, found = await self.sharing.robots(claim, self.gate.fetch)
         taken = Taken()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps:
