@@ -22,6 +22,7 @@ from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.policy import Policy, heaps
+from gossamer.frontier.rates import Caps
 from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
 from gossamer.frontier.verbs import Frontier
 from gossamer.identity.plain import Plain
@@ -202,6 +203,7 @@ class Bench:
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self._visits = self._visitor(settings)
+        self._caps = Caps(store, lanes if lanes is not None else (settings.lane,))
         self._stop, self._room, self._opened = stop, room, False
         self._anchors: set[tuple[str, str]] = set()
 
@@ -293,7 +295,7 @@ class Bench:
         worker = Worker(
             self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room,
+            deadline=self.setup.deadline, room=self._room, caps=self._caps,
         )  # fmt: skip
         return await worker.run()
 

@@ -41,9 +41,9 @@ class Policy(msgspec.Struct, frozen=True):
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
-    def heaps(self, patience: int) -> str:
-        """What claims come from, as `ready.lua` wants it; `patience`: ms that a hard host must have waited."""
-        return f"{patience} {'*' if self.lanes is None else ' '.join(self.lanes)}"
+    def heaps(self, hard_wait: int) -> str:
+        """What claims come from, as `ready.lua` wants it; `hard_wait`: ms that a hard host must have waited."""
+        return f"{hard_wait} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
         """How a claim ends, as `settle.lua` wants it."""

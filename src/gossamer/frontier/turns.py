@@ -60,8 +60,8 @@ class Turns:
         seconds, micros = await self._store.guard(client.time())
         now = seconds * 1000 + micros // 1000
         kept = await self._store.guard(cast(Awaitable[Any], client.hget(f"{tag(0)}{self._crawl}:n", "tat")))
-        tat = max(float(kept or 0), now - 100)
-        return min(k, int((now - tat) * rate / 1000 + 1e-9)), tat, now
+        tat = max(float(kept or 0), now - max(100, 1000 / rate))
+        return min(k, int((now - tat) * rate / 1000 + 1e-3)), tat, now
 
     async def spent(self, tat: float, claims: int, rate: float) -> None:
         """Keep the arrival time after claims were made."""

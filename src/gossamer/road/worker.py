@@ -18,6 +18,8 @@ from gossamer.visit import Claim, Settle, Visit
 
 RENEW, SWEEP, LOOK, TICK = 10.0, 5.0, 0.5, 0.2
 """Seconds between renewals of all leases, sweeps, looks at the crawl's state, and turns of the keeper."""
+CAPPED = 0.02
+"""Seconds between looks whether a cap leaves something."""
 GRACE = 8.0
 """Seconds that a graceful stop waits for requests under way."""
 ALONE = 3
@@ -45,6 +47,13 @@ class Room(Protocol):
         """So many were made."""
 
 
+class Caps(Protocol):
+    """Caps on what many workers do together (`frontier.rates`)."""
+
+    async def take(self, n: int) -> int: ...
+    async def back(self, n: int) -> None: ...
+
+
 class Alone:
     """The room of a worker that has its process to itself: a quarter more than run at once waits, so that none idles."""
 
@@ -66,11 +75,12 @@ class Worker:
     def __init__(
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None, room: Room | None = None,
+        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.buckets, self.concurrency, self.deadline = buckets, concurrency, deadline
         self.room = room or Alone(concurrency)
+        self.caps = caps
         self.held: dict[int, Claim] = {}
         """Claims that are ours: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -137,11 +147,17 @@ class Worker:
                 return ""
             if now < self._ask_at[bucket]:
                 continue
-            got = await self.frontier.claim(bucket, want)
+            free = want if self.caps is None else await self.caps.take(want)
+            if not free:
+                self._ask_at[bucket] = time.monotonic() + CAPPED
+                continue
+            got = await self.frontier.claim(bucket, free)
             self.room.took(len(got.claims))
+            if self.caps is not None:
+                await self.caps.back(free - len(got.claims))
             limit = got.limit or limit
             wait = (got.next_at - got.now) / 1000 if got.next_at >= 0 else TICK
-            self._ask_at[bucket] = time.monotonic() + (min(max(wait, 0.0), TICK) if len(got.claims) < want else 0.0)
+            self._ask_at[bucket] = time.monotonic() + (min(max(wait, 0.0), TICK) if len(got.claims) < free else 0.0)
             self._take(got.claims)
         return limit
 
