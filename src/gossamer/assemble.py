@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -16,13 +18,14 @@ from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver, Single
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, StoreError
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.rates import Caps
+from gossamer.frontier.scores import Scores
 from gossamer.frontier.store import BUCKETS_EMBEDDED, BUCKETS_SERVER, Store, connect, reach
 from gossamer.frontier.verbs import Frontier
 from gossamer.identity.plain import Plain
@@ -32,13 +35,15 @@ from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
+from gossamer.road.merit import Merit
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
+from gossamer.road.room import Room
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
-from gossamer.road.worker import Room, Worker
+from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
@@ -191,9 +196,10 @@ class Bench:
         )  # fmt: skip
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
-        dial = self.single or self.resolver
-        self.http = collector(settings, dial, setup.job.archive, lambda asked: self.identity.given(asked))
-        self.robots = collector(settings, dial, setup.job.archive, robots=True)
+        self.http = collector(
+            settings, self.single or self.resolver, setup.job.archive, lambda asked: self.identity.given(asked)
+        )
+        self.robots = collector(settings, self.single or self.resolver, setup.job.archive, robots=True)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep
@@ -203,7 +209,7 @@ class Bench:
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self._visits = self._visitor(settings)
-        self._caps = Caps(store, lanes if lanes is not None else (settings.lane,))
+        self._fleet(name, lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._anchors: set[tuple[str, str]] = set()
 
@@ -228,6 +234,18 @@ class Bench:
             sitemaps=self.setup.job.sitemaps, treat=treat,
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
+
+    def _fleet(self, name: str, lanes: Sequence[str] | None) -> None:
+        """What this worker has to do with the others: its score, the caps it is under."""
+        self.merit = Merit(
+            f"{name}.{os.getpid()}", Scores(self.store, self.setup.crawl), self._wait_for_hard,
+            lambda line: print(f"gossamer: {name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps(0),
+        )  # fmt: skip
+        self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
+
+    def _wait_for_hard(self, wait: int) -> None:
+        """Hard hosts that waited for so many ms are this worker's, too."""
+        self.frontier.hard_wait = wait
 
     def _sharing(self, settings: Settings) -> Sharing | None:
         """What shares a budget, where hosts do not have one each."""
@@ -292,15 +310,23 @@ class Bench:
             self._opened = True
         await self._state()
         settings = self.setup.job.settings
+        merit = self.merit
         worker = Worker(
             self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room, caps=self._caps,
+            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=merit,
         )  # fmt: skip
-        return await worker.run()
+        keeping = asyncio.create_task(merit.keep(lambda: worker.busy < settings.concurrency))
+        try:
+            return await worker.run()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
 
     async def close(self) -> None:
         """Let connections and files go."""
+        with contextlib.suppress(StoreError):
+            await self.merit.close()
         self.outputs.release()
         await self.http.close()
         await self.robots.close()

@@ -127,6 +127,8 @@ class Settle(msgspec.Struct):
     health: str = ""
     """What it says of the host: nothing, `g` a good answer, `b` blocked, `f` a fault, `e` one of a URL that failed
     before, `d` a fault after which the host is given up (`politeness.breaker`)."""
+    final: bool = False
+    """Its failure is the name's own: a server said that there is none."""
     mark: int | None = None
     """Fingerprint of the URL where depths are kept: it was visited at `depth`."""
     depth: int = 0

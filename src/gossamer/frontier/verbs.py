@@ -146,17 +146,7 @@ class Frontier:
         ends: list[Any] = []
         visited: list[Any] = []
         for s in settles:
-            ends += (
-                s.token,
-                self.policy.ends(s),
-                s.since,
-                s.delay,
-                s.pace,
-                s.host_wait,
-                s.wait,
-                s.reason,
-                _line(s.detail),
-            )
+            ends += (s.token, self.policy.ends(s), s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))  # fmt: skip
             if s.mark is not None and s.action == "d":
                 visited += (s.token, *self.remainder(s.mark), s.depth)
         lengths = [x for triple in files for x in triple]

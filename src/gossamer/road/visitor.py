@@ -17,7 +17,7 @@ from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
-from gossamer.road.gate import Gate, Treatment
+from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
@@ -111,7 +111,9 @@ class Visitor:
         outcome = "done" if found.holds else "retry"
         error = result.reason if isinstance(result, Failure) else None
         line = self._attempt(claim, result, outcome, error)
-        put(Visit(claim, Settle(claim.token, ""), began=began, attempts=line, adds=taken.adds))
+        said, why = felt(result)
+        settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
+        put(Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed))
 
     async def _go(self, claim: Claim) -> Visit:
         if self.taker.scope.refuse(claim.request.url, claim.host, 0) == "scope":
@@ -132,6 +134,7 @@ class Visitor:
         visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
         visit.settle.health = visit.settle.health or says(claim, result, verdict)
+        visit.settle.final = isinstance(result, Failure) and result.final
         return visit
 
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:

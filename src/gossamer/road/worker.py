@@ -14,6 +14,8 @@ from typing import Protocol
 from gossamer.errors import GossamerError
 from gossamer.parts import Frontier
 from gossamer.road.committer import Committer
+from gossamer.road.merit import Merit
+from gossamer.road.room import Alone, Caps, Room
 from gossamer.visit import Claim, Settle, Visit
 
 RENEW, SWEEP, LOOK, TICK = 10.0, 5.0, 0.5, 0.2
@@ -37,50 +39,18 @@ class Visitor(Protocol):
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
-class Room(Protocol):
-    """How much one crawl may take on: its share of a process that works on several."""
-
-    def ask(self, busy: int) -> int:
-        """How many more claims it may make beside those that it has; 0 where so few are not worth a call."""
-
-    def took(self, claims: int) -> None:
-        """So many were made."""
-
-
-class Caps(Protocol):
-    """Caps on what many workers do together (`frontier.rates`)."""
-
-    async def take(self, n: int) -> int: ...
-    async def back(self, n: int) -> None: ...
-
-
-class Alone:
-    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that none idles."""
-
-    def __init__(self, concurrency: int) -> None:
-        self._most, self._least = concurrency + concurrency // 4, max(1, concurrency // 8)
-
-    def ask(self, busy: int) -> int:
-        """See `Room`."""
-        free = self._most - busy
-        return free if free >= self._least else 0
-
-    def took(self, claims: int) -> None:
-        """See `Room`."""
-
-
 class Worker:
     """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are left to expire."""
 
     def __init__(
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None,
+        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.buckets, self.concurrency, self.deadline = buckets, concurrency, deadline
         self.room = room or Alone(concurrency)
-        self.caps = caps
+        self.caps, self.merit = caps, merit
         self.held: dict[int, Claim] = {}
         """Claims that are ours: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -122,6 +92,8 @@ class Worker:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
+            if self._out and len(self._ready) > 1:
+                self._give_back()
             self._begin()
             limit = await self._claim()
             self._begin()
@@ -137,11 +109,17 @@ class Worker:
             if not self.outcome:
                 await self._rest()
 
+    @property
+    def _out(self) -> bool:
+        return self.merit is not None and self.merit.out
+
     async def _claim(self) -> str:
         """Ask the buckets whose time has come; returns the limit that is reached, or ''."""
         limit = ""
         for bucket in range(self.buckets):
             want = self.room.ask(self.busy + len(self._ready))
+            if self.merit is not None:
+                want = self.merit.allowed(want)
             now = time.monotonic()
             if self._paused or self.committer.full or not want or self._stop.is_set():
                 return ""
@@ -153,6 +131,8 @@ class Worker:
                 continue
             got = await self.frontier.claim(bucket, free)
             self.room.took(len(got.claims))
+            if self.merit is not None:
+                self.merit.claimed(len(got.claims))
             if self.caps is not None:
                 await self.caps.back(free - len(got.claims))
             limit = got.limit or limit
@@ -192,6 +172,8 @@ class Worker:
 
         def put(visit: Visit) -> None:
             done.add(visit.claim.token)
+            if self.merit is not None:
+                self.merit.saw(visit)
             self.committer.put(visit)
 
         try:
@@ -224,7 +206,7 @@ class Worker:
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
-        pause = max(0.0, min(self._ask_at) - time.monotonic()) if not self._paused else TICK
+        pause = max(0.0, min(self._ask_at) - time.monotonic()) if not self._paused and not self._out else TICK
         try:
             async with asyncio.timeout(min(max(pause, 0.001), TICK)):
                 await self._news.wait()
@@ -287,13 +269,19 @@ class Worker:
             await self.frontier.landed(bucket, [visit.ends(time.monotonic()) for visit in visits])
             self._ask_at[bucket] = 0.0
 
-    async def _drain(self) -> None:
-        """Give back what was not begun, wait for what is under way, end the rest."""
+    def _give_back(self) -> None:
+        """What was not begun goes back; robots claims run out, or (a worker that took itself out) are made."""
+        kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
                 if claim.kind != "robots":
                     self.committer.put(Visit(claim, Settle(claim.token, "b")))
         self._ready.clear()
+        self._ready.extend(kept if not self.outcome else ())
+
+    async def _drain(self) -> None:
+        """Give back what was not begun, wait for what is under way, end the rest."""
+        self._give_back()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE)
         for task in self._tasks:
