@@ -25,6 +25,11 @@ class Scores:
         mine = f"{self._crawl}\t".encode()
         return [raw for field, raw in found.items() if field.startswith(mine)]
 
+    @staticmethod
+    async def of_all(store: Store) -> list[bytes]:
+        """The records of the workers of all crawls."""
+        return list((await store.guard(cast(Any, store.client.hgetall(KEY)))).values())
+
     async def drop(self, name: str) -> None:
         """A worker is gone."""
         await self._do(self._store.client.hdel(KEY, f"{self._crawl}\t{name}"))

