@@ -194,12 +194,7 @@ class Bench:
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
             lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
-        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
-        self.http = collector(
-            settings, self.single or self.resolver, setup.job.archive, lambda asked: self.identity.given(asked)
-        )
-        self.robots = collector(settings, self.single or self.resolver, setup.job.archive, robots=True)
+        self._dial(setup, settings)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep
@@ -235,17 +230,21 @@ class Bench:
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
 
+    def _dial(self, setup: Setup, settings: Settings) -> None:
+        """The guard, and the collectors behind it."""
+        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
+        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
+        guard, archive = self.single or self.resolver, setup.job.archive
+        self.http = collector(settings, guard, archive, lambda asked: self.identity.given(asked))
+        self.robots = collector(settings, guard, archive, robots=True)
+
     def _fleet(self, name: str, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
         self.merit = Merit(
-            f"{name}.{os.getpid()}", Scores(self.store, self.setup.crawl), self._wait_for_hard,
-            lambda line: print(f"gossamer: {name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps(0),
+            f"{name}.{os.getpid()}", Scores(self.store, self.setup.crawl), partial(setattr, self.frontier, "waits"),
+            lambda line: print(f"gossamer: {name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps((0, 0)),
         )  # fmt: skip
         self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
-
-    def _wait_for_hard(self, wait: int) -> None:
-        """Hard hosts that waited for so many ms are this worker's, too."""
-        self.frontier.hard_wait = wait
 
     def _sharing(self, settings: Settings) -> Sharing | None:
         """What shares a budget, where hosts do not have one each."""

@@ -41,9 +41,9 @@ class Policy(msgspec.Struct, frozen=True):
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
-    def heaps(self, hard_wait: int) -> str:
-        """What claims come from, as `ready.lua` wants it; `hard_wait`: ms that a hard host must have waited."""
-        return f"{hard_wait} {'*' if self.lanes is None else ' '.join(self.lanes)}"
+    def heaps(self, waits: tuple[int, int]) -> str:
+        """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have waited."""
+        return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
         """How a claim ends, as `settle.lua` wants it."""

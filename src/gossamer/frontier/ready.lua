@@ -1,25 +1,25 @@
 -- Purpose: which hosts may start now, of all the heaps that a worker serves; used by claim.
--- Promise: heaps take turns, so that none starves another; hard hosts (`LANE!`) come to who asked for them, or who finds them waiting.
--- ARGV[2]: `WAIT HEAP...`: hard hosts that waited so many ms (0: all of them), and heaps, or `*` for all there are.
+-- Promise: heaps take turns, so that none starves another; hosts that were not there for long are left to better workers.
+-- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and heaps, or `*` for all there are.
 -- Cost: 1.5 us a heap.
 local served, all = {}, false -- by name, without `!`
 local heaps = {} -- {key, ms that its hosts must have waited}
 
-local function serve(name, wait)
+local function serve(name, easy, hard)
   served[name] = true
-  heaps[#heaps + 1] = {C .. 'r:' .. name, 0}
-  heaps[#heaps + 1] = {C .. 'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), wait}
+  heaps[#heaps + 1] = {C .. 'r:' .. name, easy}
+  heaps[#heaps + 1] = {C .. 'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), hard}
 end
 
 -- Up to k hosts, each with its heap's key.
 local function ready(k)
-  local wait, names = string.match(ARGV[2], '^(%d+) (.*)$')
-  all, wait = names == '*', tonumber(wait)
+  local easy, hard, names = string.match(ARGV[2], '^(%d+) (%d+) (.*)$')
+  all, easy, hard = names == '*', tonumber(easy), tonumber(hard)
   if all then
-    serve('http', wait)
-    for _, name in ipairs(call('SMEMBERS', C .. 'hs')) do if name ~= 'http' then serve(name, wait) end end
+    serve('http', easy, hard)
+    for _, name in ipairs(call('SMEMBERS', C .. 'hs')) do if name ~= 'http' then serve(name, easy, hard) end end
   else
-    for name in string.gmatch(names, '%S+') do serve(name, wait) end
+    for name in string.gmatch(names, '%S+') do serve(name, easy, hard) end
   end
   local lists, hosts, from, n = {}, {}, {}, 0
   for _, heap in ipairs(heaps) do

@@ -31,8 +31,8 @@ class Frontier:
         self.policy = policy or Policy()
         self._turns = Turns(store, crawl)
         self._shares = Shares(store, crawl)
-        self.hard_wait = 0
-        """Milliseconds that a hard host must have waited before it is claimed here (`road.merit`)."""
+        self.waits = (0, 0)
+        """Milliseconds that an easy and a hard host must have waited before it is claimed here (`road.merit`)."""
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
@@ -98,7 +98,7 @@ class Frontier:
     async def _claim(self, bucket: int, k: int, limit: int, size_limit: int, rate: float) -> Claimed:
         p = self.policy
         got = await self.store.run(
-            "claim", bucket, self.crawl, p.heaps(self.hard_wait), k, p.lease, p.delay, p.first_delay, p.per_host,
+            "claim", bucket, self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host,
             int(p.obey_robots), limit, size_limit, rate, p.gate,
         )  # fmt: skip
         claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]

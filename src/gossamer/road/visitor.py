@@ -88,7 +88,8 @@ class Visitor:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
                 if wait := await self.sharing.enter(chosen):
-                    return put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    return None
                 go = self.sharing.around(go)
             if self.nearer is None:
                 put(await go(chosen))
@@ -100,7 +101,8 @@ class Visitor:
         if self.sharing is None:
             result, began, found = await self.gate.fetch(claim)
         elif wait := await self.sharing.enter(claim):
-            return await self.gate.give_back(claim, wait)
+            await self.gate.give_back(claim, wait)
+            return
         else:
             result, began, found = await self.sharing.robots(claim, self.gate.fetch)
         taken = Taken()
