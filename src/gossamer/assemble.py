@@ -211,7 +211,7 @@ class Bench:
             lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.taker.open = setup.open
-        self._collectors(settings)
+        self._dial(setup, settings)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep
@@ -224,14 +224,6 @@ class Bench:
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._anchors: set[tuple[str, str]] = set()
-
-    def _collectors(self, settings: Settings) -> None:
-        self.resolver = Resolver(settings.allow_private, names=self.setup.allowed)
-        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
-        self.http = collector(
-            settings, self.single or self.resolver, self.setup.job.archive, lambda asked: self.identity.given(asked)
-        )
-        self.robots = collector(settings, self.single or self.resolver, self.setup.job.archive, robots=True)
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
@@ -255,15 +247,19 @@ class Bench:
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
 
+    def _dial(self, setup: Setup, settings: Settings) -> None:
+        """The guard, and the collectors behind it."""
+        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
+        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
+        guard, archive = self.single or self.resolver, setup.job.archive
+        self.http = collector(settings, guard, archive, lambda asked: self.identity.given(asked))
+        self.robots = collector(settings, guard, archive, robots=True)
+
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
-
-        def wait_for_hard(milliseconds: int) -> None:
-            self.frontier.hard_wait = milliseconds
-
         self.merit = Merit(
-            f"{self.name}.{os.getpid()}", Scores(self.store, self.setup.crawl), wait_for_hard,
-            lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps(0),
+            f"{self.name}.{os.getpid()}", Scores(self.store, self.setup.crawl), partial(setattr, self.frontier, "waits"),
+            lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps((0, 0)),
         )  # fmt: skip
         self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
 

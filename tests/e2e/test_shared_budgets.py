@@ -7,9 +7,10 @@ import asyncio
 import socket
 import subprocess
 import sys
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -59,16 +60,16 @@ def free(address: str) -> str:
         return f"{address}:{sock.getsockname()[1]}"
 
 
-@asynccontextmanager
-async def serving(hosts: list[str], log: Path) -> AsyncIterator[None]:
+@contextmanager
+def serving(hosts: list[str], log: Path) -> Iterator[None]:
     with log.open("w") as out:
-        process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+        process = subprocess.Popen(
             [sys.executable, "-c", SERVER, *hosts], stdout=out, env={"PYTHONPATH": str(Path(__file__).parents[1])}
         )
     try:
-        while "ready" not in log.read_text():  # noqa: ASYNC240 - a line
+        while "ready" not in log.read_text():
             assert process.poll() is None
-            await asyncio.sleep(0.05)
+            time.sleep(0.05)
         yield
     finally:
         process.kill()
@@ -90,7 +91,7 @@ def by_address(hits: list[Seen]) -> dict[str, list[Seen]]:
 async def test_twenty_hosts_at_three_addresses(tmp_path: Path) -> None:
     hosts = [free(f"127.0.0.{2 + n % 3}") for n in range(20)]
     log = tmp_path / "log"
-    async with serving(hosts, log):
+    with serving(hosts, log):
         ports = tuple(int(host.partition(":")[2]) for host in hosts)
         one = job(
             [f"http://{host}/" for host in hosts], tmp_path, processes=2, delay=(0.12, 0.12), polite_by="ip",
@@ -111,7 +112,7 @@ async def test_twenty_hosts_at_three_addresses(tmp_path: Path) -> None:
 async def test_two_crawls_share_an_address(tmp_path: Path, shared_store: str) -> None:
     hosts = [free("127.0.0.2") for _ in range(6)]
     log = tmp_path / "log"
-    async with serving(hosts, log):
+    with serving(hosts, log):
         ports = tuple(int(host.partition(":")[2]) for host in hosts)
         jobs = [
             job(

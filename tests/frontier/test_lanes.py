@@ -10,6 +10,7 @@ from gossamer.frontier.crew import Crew, Worker
 from gossamer.frontier.lanes import heap, heaps
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Tasks
+from gossamer.politeness.breaker import Trouble
 from gossamer.request import Request, pack
 from gossamer.visit import Adds
 
@@ -72,6 +73,23 @@ async def test_no_heap_starves_another(bed: Beds) -> None:
         hosts += [c.host for c in await b.claim(1)]
         await asyncio.sleep(0.003)
     assert "far.example" in hosts, "the plain heap alone would have kept it busy"
+
+
+async def test_hosts_are_left_to_better_workers_for_a_while(bed: Beds) -> None:
+    best, other = bed(), bed()
+    other.frontier.waits = (60, 200)
+    await add(best, *(f"{B}/{i}" for i in range(8)))
+    for claim in await best.claim(4):
+        await best.end(claim, "b", since=0, health="b")
+    assert [c.host for c in (await other.claimed()).claims] == []
+    await add(best, f"{A}/1")
+    got = await other.claimed()
+    assert (got.claims, 0 < got.next_at - got.now <= 60) == ([], True)
+    await asyncio.sleep(0.07)
+    assert [c.host for c in await other.claim()] == ["a.example"]
+    await asyncio.sleep(0.14)
+    (first, *_) = await other.claim()
+    assert (first.host, Trouble.of(first.trouble).hard) == ("b.example", True)
 
 
 async def test_a_host_waits_for_the_region_of_its_next_request(bed: Beds, store: Store) -> None:

@@ -96,6 +96,6 @@ def test_hard_and_easy_do_not_flutter() -> None:
     for said in (GOOD, BLOCKED, GOOD):
         hard.felt(1000, said)
         assert hard.hard
-    for _ in range(4):
+    for _ in range(9):
         hard.felt(1000, GOOD)
     assert not hard.hard

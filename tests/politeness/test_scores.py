@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.scores import HOSTS, LAST, Means, Record, Streak, among_best, score
+from gossamer.politeness.scores import HOSTS, LAST, Means, Record, Streak, among_best, score, waits
 
 NOW = 1000.0
 
@@ -52,6 +52,21 @@ def test_a_better_one_that_cannot_is_no_rival(best: dict[str, object]) -> None:
     assert among_best(record("a", 0.5), [record("b", **best)], NOW)
 
 
+@pytest.mark.parametrize(
+    ("mine", "told"),
+    [
+        (record("a"), (0, 0)),
+        (record("a", latency=0.1), (0, 15_000)),
+        (record("a", latency=0.5), (300, 15_000)),
+        (record("a", 0.6), (300, 15_000)),
+        (record("a", 0.05), (0, 15_000)),
+        (record("a", latency=0.5, hard=(50, 1.0, 0.01)), (300, 0)),
+    ],
+)
+def test_how_long_hosts_are_left_to_better_ones(mine: Record, told: tuple[int, int]) -> None:
+    assert waits(mine, [record("b"), record("c", 0.1)], NOW) == told
+
+
 def test_who_knows_nothing_of_itself_is_no_worse_than_others() -> None:
     assert score(Record("new")) == 1.0
     assert among_best(Record("new"), [Record("new too", at=NOW)], NOW)
@@ -61,6 +76,13 @@ def test_who_knows_nothing_of_itself_is_no_worse_than_others() -> None:
 def test_the_first_hard_hosts_are_judged_by_the_easy_ones_too() -> None:
     unlucky = record("a", hard=(1, 0.0, 0.0))
     assert score(unlucky) > score(record("b", hard=(50, 0.5, 0.05)))
+
+
+def test_who_never_tried_is_not_taken_for_the_best() -> None:
+    """It has failed at no hard host, as it has seen none; those that were there know how hard they are."""
+    tried, never = record("a", hard=(100, 0.4, 0.05)), record("b", latency=0.3)
+    assert among_best(tried, [never], NOW)
+    assert not among_best(never, [tried], NOW)
 
 
 def test_means_move() -> None:

@@ -27,7 +27,7 @@ class Everywhere:
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
         """Seconds from now until a host may start, of the buckets (all, or these) in which hosts wait."""
-        return await self._heads(self._frontier.policy.heaps(self._frontier.hard_wait), buckets)
+        return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """About k claims of each bucket (bucket, k), in their order; without those that could not be asked."""

@@ -46,9 +46,9 @@ class Policy(msgspec.Struct, frozen=True):
         """Whether claims are bounded by what the whole crawl does."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
-    def heaps(self, hard_wait: int) -> str:
-        """What claims come from, as `ready.lua` wants it; `hard_wait`: ms that a hard host must have waited."""
-        return f"{hard_wait} {'*' if self.lanes is None else ' '.join(self.lanes)}"
+    def heaps(self, waits: tuple[int, int]) -> str:
+        """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have waited."""
+        return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
         """How a claim ends, as `settle.lua` wants it."""

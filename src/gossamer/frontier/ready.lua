@@ -1,26 +1,26 @@
 -- Purpose: which hosts may start now, of all the heaps that a worker serves; used by claim and heads.
--- Promise: heaps take turns, so that none starves another; hard hosts (`LANE!`) come to who asked for them, or who finds them waiting.
--- ARGV[2]: `WAIT HEAP...`: hard hosts that waited so many ms (0: all of them), and heaps, or `*` for all there are.
+-- Promise: heaps take turns, so that none starves another; hosts that were not there for long are left to better workers.
+-- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and heaps, or `*` for all there are.
 -- Cost: 1.5 us a heap.
 local served, all = {}, false -- by name, without `!`
 local heaps -- {name of its key after the crawl's, ms that its hosts must have waited}
 
-local function serve(name, wait)
+local function serve(name, easy, hard)
   served[name] = true
-  heaps[#heaps + 1] = {'r:' .. name, 0}
-  heaps[#heaps + 1] = {'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), wait}
+  heaps[#heaps + 1] = {'r:' .. name, easy}
+  heaps[#heaps + 1] = {'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), hard}
 end
 
 -- Which heaps they are, in the bucket C.
 local function look()
   if heaps and not all then return end
-  local wait, names = string.match(ARGV[2], '^(%d+) (.*)$')
-  all, wait, heaps, served = names == '*', tonumber(wait), {}, {}
+  local easy, hard, names = string.match(ARGV[2], '^(%d+) (%d+) (.*)$')
+  all, easy, hard, heaps, served = names == '*', tonumber(easy), tonumber(hard), {}, {}
   if all then
-    serve('http', wait)
-    for _, name in ipairs(call('SMEMBERS', C .. 'hs')) do if name ~= 'http' then serve(name, wait) end end
+    serve('http', easy, hard)
+    for _, name in ipairs(call('SMEMBERS', C .. 'hs')) do if name ~= 'http' then serve(name, easy, hard) end end
   else
-    for name in string.gmatch(names, '%S+') do serve(name, wait) end
+    for name in string.gmatch(names, '%S+') do serve(name, easy, hard) end
   end
 end
 

@@ -31,7 +31,7 @@ local function felt(s, health, why)
   t = t or trouble('0,0,0,0,0,,')
   s.t, s.told = t, true
   if kind == 'g' then t.share = math.floor(t.share * 0.8) else t.share = t.share + math.floor((1000 - t.share) * 0.2) end
-  t.hard = t.share >= 500 and '!' or t.share >= 250 and t.hard or ''
+  t.hard = t.share >= 500 and '!' or t.share >= 100 and t.hard or ''
   if kind == 'g' or kind == 'b' then
     t.faults, t.openings, t.since, t.ends, t.why = 0, 0, 0, 0, ''
     return

@@ -30,8 +30,8 @@ class Frontier:
         self.store = store
         self.crawl = crawl
         self.policy = policy or Policy()
-        self.hard_wait = 0
-        """Milliseconds that a hard host must have waited before it is claimed here (`road.merit`)."""
+        self.waits = (0, 0)
+        """Milliseconds that an easy and a hard host must have waited before it is claimed here (`road.merit`)."""
         self.everywhere = Everywhere(self)
         self.shares = Shares(store, self.everywhere)
         self._settling = Settling(self)
@@ -101,7 +101,7 @@ class Frontier:
         """The arguments of a claim; limits that are given stand for the policy's."""
         p = self.policy
         return (
-            self.crawl, p.heaps(self.hard_wait), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
+            self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
             p.limit if limit is None else limit, p.size_limit if size_limit is None else size_limit,
             p.rate if rate is None else rate, p.gate, RUN,
         )  # fmt: skip

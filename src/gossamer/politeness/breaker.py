@@ -26,7 +26,7 @@ BLOCKS = (401, 403, 407, 429, 451)
 GOOD, BLOCKED, AGAIN, FAULT, LAST = "g", "b", "e", "f", "d"
 PROBES = 3
 """Probes that must have failed before a host is given up."""
-HARD, EASY = 500, 250
+HARD, EASY = 500, 100
 """Thousandths of failed visits at which a host becomes hard, and under which it is easy again."""
 
 

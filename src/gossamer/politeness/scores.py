@@ -2,12 +2,15 @@
 
 A worker keeps moving means of its visits, of easy and of hard hosts apart: how many succeed, how long they take, how many a second.
 Its score is success squared over the root of the latency (50 ms and less are the same): failing half of the visits weighs as much as
-being sixteen times as slow. A worker that has seen few hard hosts is judged by its easy ones.
+being sixteen times as slow. A worker that has seen few hard hosts is judged by its easy ones, less what hard hosts cost all of them.
 
 | a worker | asks for hard hosts |
 | --- | --- |
 | whose score is at least nine tenths of the best that is alive, not out, and has room | always |
 | any other | when they have waited for 15 s |
+
+A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s, unless
+next to nothing succeeds: such a one is to find out soon that it is cut off.
 
 | its last 20 visits, to 3 hosts or more, all failed by the network (dns, connect, timeout) or were blocked | it |
 | --- | --- |
@@ -22,7 +25,7 @@ Out, it makes one visit every 30 s, and is back when one succeeds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -37,7 +40,10 @@ MARGIN = 0.9
 PRIOR = 5
 """Visits of hard hosts for which the easy ones count as well."""
 FLOOR = 0.05
-WEIGHT = 0.05
+POOR, HOPELESS = 0.5, 0.2
+HARD_WAIT, EASY_WAIT = 15_000, 300
+"""Milliseconds for which hosts are left to better workers."""
+WEIGHT = 0.02
 ROOM = 2_000
 
 
@@ -77,8 +83,8 @@ class Record(msgspec.Struct):
     """When a visit of it last succeeded."""
 
 
-def score(record: Record) -> float:
-    """How good a worker is for hard hosts; 1 when nothing is known of it.
+def score(record: Record, hardness: float = 1.0) -> float:
+    """How good a worker is for hard hosts; 1 when nothing is known of it. hardness: see `hardness`.
 
     >>> round(score(Record("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
     0.61
@@ -88,17 +94,45 @@ def score(record: Record) -> float:
     seen = hard.n + prior
     if not seen:
         return 1.0
-    success = (hard.n * hard.success + prior * easy.success) / seen
+    success = (hard.n * hard.success + prior * easy.success * hardness) / seen
     latency = hard.latency or easy.latency
     return float(success**2 / max(latency, FLOOR) ** 0.5)
 
 
+def easy_score(record: Record) -> float:
+    """How good a worker is for easy hosts."""
+    return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
+
+
+def waits(mine: Record, others: Sequence[Record], now: float) -> tuple[int, int]:
+    """Milliseconds that easy and hard hosts must have waited before this worker claims them."""
+    best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
+    easy = EASY_WAIT if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
+    return easy, 0 if among_best(mine, others, now) else HARD_WAIT
+
+
 def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
     """Whether a worker is to ask for hard hosts that have just come."""
-    rivals = [one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves]
-    rivals = [one for one in rivals if not one.out and one.room]
-    best = max((score(one) for one in rivals), default=0.0)
-    return not mine.out and score(mine) >= MARGIN * best
+    rivals = _rivals(mine, others, now)
+    factor = hardness([mine, *rivals])
+    best = max((score(one, factor) for one in rivals), default=0.0)
+    return not mine.out and score(mine, factor) >= MARGIN * best
+
+
+def hardness(records: Iterable[Record]) -> float:
+    """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody knows.
+
+    >>> hardness([Record("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), Record("v", easy=Means(10, 1.0))])
+    0.5
+    """
+    known = [one for one in records if one.hard.n and one.easy.success > HOPELESS]
+    visits = sum(one.hard.n for one in known)
+    return min(1.0, sum(one.hard.n * one.hard.success / one.easy.success for one in known) / visits) if visits else 1.0
+
+
+def _rivals(mine: Record, others: Iterable[Record], now: float) -> list[Record]:
+    living = [one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves]
+    return [one for one in living if not one.out and one.room]
 
 
 def alive(record: Record, now: float) -> bool:

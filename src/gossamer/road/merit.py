@@ -12,15 +12,13 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
-from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, among_best
+from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, waits
 from gossamer.visit import Visit
 
 TURN = 2.0
 """Seconds between looks at the others."""
 GONE = 60.0
 """Seconds after which the record of a dead worker is removed."""
-PATIENCE = 15_000
-"""Milliseconds that a hard host waits for the best workers alone."""
 
 
 class Scores(Protocol):
@@ -33,10 +31,10 @@ class Scores(Protocol):
 
 
 class Merit:
-    """One worker's score. `patience` hears for how long hard hosts must have waited, in ms; `tell` hears a line for people."""
+    """One worker's score. `patience` hears for how long easy and hard hosts must have waited, in ms; `tell` hears a line for people."""
 
     def __init__(
-        self, name: str, scores: Scores, patience: Callable[[int], None], tell: Callable[[str], None],
+        self, name: str, scores: Scores, patience: Callable[[tuple[int, int]], None], tell: Callable[[str], None],
         *, serves: str = "", probe: float = PROBE, turn: float = TURN,
     ) -> None:  # fmt: skip
         self.mine = Record(name, serves)
@@ -117,7 +115,7 @@ class Merit:
         for one in self.others:
             if now - one.at > GONE:
                 await self._scores.drop(one.name)
-        self._patience(0 if among_best(self.mine, self.others, now) else PATIENCE)
+        self._patience(waits(self.mine, self.others, now))
 
     async def close(self) -> None:
         """Take the record away."""

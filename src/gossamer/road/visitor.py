@@ -88,7 +88,8 @@ class Visitor:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
                 if wait := await self.sharing.enter(chosen):
-                    return put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    return None
                 go = self.sharing.around(go)
             if self.nearer is None:
                 put(await go(chosen))
