@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from importlib import resources
 
 from gossamer.frontier.groups import Groups
+from gossamer.frontier.keys import group
 from gossamer.frontier.store import Store
 
 NAME = "ip:192.0.2.1"
@@ -78,3 +80,11 @@ async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
     token, wait = await groups.enter("domain:example.com", 10.0)
     await groups.leave("domain:example.com", token, -1, 0.1)
     assert (await groups.enter("domain:example.com", 0.1))[1] > 1, "no request was made: the start stays as it was said"
+
+
+async def test_who_asks_again_as_the_reply_was_lost_has_the_same_turn(store: Store) -> None:
+    groups = Groups(store, 1, 5)
+    token, _ = await groups.enter(NAME, 10.0)
+    script = (resources.files("gossamer.frontier") / "enter.lua").read_text()
+    assert await store.once("EVAL", script, 1, group(NAME), token, 1, 10_000, 5_000) == 0
+    assert await store.once("EVAL", script, 1, group(NAME), "another", 1, 10_000, 5_000) > 0
