@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,16 +17,20 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
-from gossamer.egress.resolver import Resolver
-from gossamer.errors import ConfigError, GossamerError
+from gossamer.egress.resolver import Resolver, Single
+from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.fitness import reach
+from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.policy import Policy, heaps
+from gossamer.frontier.rates import Caps
+from gossamer.frontier.scores import Scores
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
-from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.frontier.verbs import Frontier
 from gossamer.identity.plain import Plain
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import Collector, FileOutput, Given, TableSink
@@ -32,12 +38,15 @@ from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
+from gossamer.road.merit import Merit
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
+from gossamer.road.room import Room
+from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
-from gossamer.road.worker import Room, Worker
+from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
@@ -136,10 +145,12 @@ def cold(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
-def policy(settings: Settings) -> Policy:
-    """How the frontier claims and adds for these settings."""
+def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
+    """How the frontier claims and adds for these settings; `lanes`: the heaps a worker of a fleet serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
+    first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
+        lanes=lanes, open_first=max(1, round(first * 1000)),
         delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
         limit=-1 if settings.limit is None else settings.limit,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,
@@ -148,7 +159,12 @@ def policy(settings: Settings) -> Policy:
 
 
 def collector(
-    settings: Settings, resolver: Resolver, archive: str | None, given: Given | None = None, *, robots: bool = False
+    settings: Settings,
+    resolver: Resolver | Single,
+    archive: str | None,
+    given: Given | None = None,
+    *,
+    robots: bool = False,
 ) -> Collector:
     """The plain rung or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -172,13 +188,14 @@ class Bench:
 
     def __init__(
         self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
-        room: Room | None = None,
+        room: Room | None = None, lanes: Sequence[str] | None = None, region: str = "",
     ) -> None:  # fmt: skip
+        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has."""
         self.setup, self.store, self.name = setup, store, name
         self.surprises = 0
         settings = setup.job.settings
         self.crawls = Crawls(store)
-        self.frontier = Frontier(store, setup.crawl, policy(settings))
+        self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
         self.folder = Path(settings.data) / setup.crawl
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cold, self.hot = cold(settings, setup.crawl)
@@ -192,11 +209,10 @@ class Bench:
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
+            lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.taker.open = setup.open
-        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.http = collector(settings, self.resolver, setup.job.archive, lambda asked: self.identity.given(asked))
-        self.robots = collector(settings, self.resolver, setup.job.archive, robots=True)
+        self._dial(setup, settings)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self.reader.keep = Failed(self.folder / "failed").keep
@@ -206,6 +222,7 @@ class Bench:
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
         )  # fmt: skip
         self._visits = self._visitor(settings)
+        self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._anchors: set[tuple[str, str]] = set()
 
@@ -228,8 +245,39 @@ class Bench:
             self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
-            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None,
+            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
+
+    def _dial(self, setup: Setup, settings: Settings) -> None:
+        """The guard, and the collectors behind it."""
+        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
+        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
+        guard, archive = self.single or self.resolver, setup.job.archive
+        self.http = collector(settings, guard, archive, lambda asked: self.identity.given(asked))
+        self.robots = collector(settings, guard, archive, robots=True)
+
+    def _fleet(self, lanes: Sequence[str] | None) -> None:
+        """What this worker has to do with the others: its score, the caps it is under."""
+        self.merit = Merit(
+            f"{self.name}.{os.getpid()}", Scores(self.store, self.setup.crawl), partial(setattr, self.frontier, "waits"),
+            lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps((0, 0)),
+        )  # fmt: skip
+        self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
+
+    def _sharing(self, settings: Settings) -> Sharing | None:
+        """What shares a budget, where hosts do not have one each."""
+        if settings.polite_by == "host":
+            return None
+        domain = lru_cache(10_000)(urls.registered_domain)
+
+        async def group(host: str) -> str | None:
+            if self.single is None:
+                return f"domain:{domain(host)}"
+            address = await self.single.address(host)
+            return address and f"ip:{address}"
+
+        hold = 2 * settings.timeout + 10
+        return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
 
     async def _state(self) -> str:
         """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
@@ -279,16 +327,25 @@ class Bench:
             self._opened = True
         await self._state()
         settings = self.setup.job.settings
+        merit = self.merit
         worker = Worker(
             self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room,
+            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=merit,
         )  # fmt: skip
-        async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
-            return await worker.run()
+        keeping = asyncio.create_task(merit.keep(lambda: worker.busy < settings.concurrency))
+        try:
+            async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
+                return await worker.run()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
 
     async def close(self) -> None:
         """Let connections and files go."""
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(1.0):  # others take the record away, too
+                await self.merit.close()
         self.outputs.release()
         await self.http.close()
         await self.robots.close()

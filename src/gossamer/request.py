@@ -36,13 +36,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """JSON value handed on to the page function, at most 4 KiB."""
     id: str | None = None
     country: str | None = None
+    region: str | None = None
+    """Only a worker of this region makes it."""
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
 
 
-EXTRA = ("hops", "method", "headers", "body", "use", "carry", "id", "country", "proxy", "rung", "added_at")
+EXTRA = ("hops", "method", "headers", "body", "use", "carry", "id", "country", "region", "proxy", "rung", "added_at")
 
 
 def split(url: str) -> tuple[str, str, str]:

@@ -45,7 +45,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     delay: tuple[float, float] | None = None
     """Shortest and longest of a range; None: learned from the host."""
     per_host: int = 1
+    polite_by: str = "host"
     rate: float | None = None
+    lane: str = "http"
+    region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
     concurrency: int = 64
     processes: int | str = 1
@@ -118,7 +121,16 @@ ABOUT: dict[str, About] = {
         units.delay, "number string", "seconds from start to start at one host, or a range 5-10; none: learned"
     ),
     "per_host": About(partial(units.count, 1, 1000), "integer", "requests at once at one host"),
+    "polite_by": About(
+        partial(units.one_of, units.POLITE_BY),
+        "string",
+        "what shares one politeness budget: host, domain or ip (address)",
+    ),
     "rate": About(units.rate, "number", "most requests a second of the whole crawl"),
+    "lane": About(units.label, "string", "the workers that serve hosts without a site that says otherwise"),
+    "region": About(
+        units.label, "string", "of a crawl: where its hosts are asked from; of a worker: where it is. None: no matter"
+    ),
     "retries": About(units.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
     "concurrency": About(partial(units.count, 1, 10_000), "integer", "visits at once in a process"),
     "processes": About(units.processes, "integer string", "processes; auto: one a core"),

@@ -29,13 +29,13 @@ KNOWN = (
     "headers",
     "must_have",
     "lane",
+    "region",
     "retries",
     "robots",
     "sinks",
     "args",
 )
-LANES = ("http",)
-LATER = ("session", "proxies", "region")
+LATER = ("session", "proxies")
 """Drawn for later versions; naming one is refused rather than ignored."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -69,6 +69,7 @@ class Site:
     Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; retries: the wait before each
     (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
+    lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
     Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
     """
@@ -78,7 +79,8 @@ class Site:
     def __init__(
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
         follow: Follow = None, ladder: str | Iterable[str] = ("plain",), pace: Pace | float | str | None = None,
-        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), lane: str = "http",
+        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), lane: str | None = None,
+        region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
         args: Mapping[str, Any] | None = None,
         **unknown: Any,
@@ -99,7 +101,9 @@ class Site:
         self.paths: tuple[re.Pattern[str], ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
         self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
-        self.lane: str = read("lane", lambda value: units.one_of(LANES, value), lane)
+        self.lane: str = read("lane", units.label, "http" if lane is None else lane)
+        self.says_lane: bool = lane is not None
+        self.region: str | None = None if region is None else read("region", units.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import UsageError
 from gossamer.request import Request, split
@@ -51,6 +52,7 @@ class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     body: str | None = None
     id: str | None = None
     country: str | None = None
+    region: str | None = None
     proxy: str | None = None
     rung: str | None = None
     use: str | None = None
@@ -159,6 +161,8 @@ def seed(line: SeedLine) -> Request:
         raise ValueError(f"carry is larger than {CARRY} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:
         raise ValueError("priority must lie between -1000000 and 1000000")
+    if line.region is not None:
+        units.label(line.region)
     if line.depth < 0:
         raise ValueError("depth is 0 or more")
     return Request(**{**fields, "method": line.method.upper()})

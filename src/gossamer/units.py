@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCOPES = ("page", "prefix", "host", "domain", "any")
+POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
 RUNGS = ("plain",)
 
@@ -166,6 +167,18 @@ def ports(value: object) -> tuple[int, ...]:
 def words(value: object) -> tuple[str, ...]:
     """Words of a list."""
     return tuple(map(str, listed(value)))
+
+
+def label(value: object) -> str:
+    """The name of a lane or a region.
+
+    >>> label("eu-west_1")
+    'eu-west_1'
+    """
+    text = scalar(value).strip()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
+        raise ValueError("it is a name of letters, digits, - and _, at most 40")
+    return text
 
 
 def line(value: object) -> str:

@@ -37,6 +37,8 @@ class Claim(msgspec.Struct):
     """Domains in good standing that link to a discovered host; 0 for a seed's host."""
     again: bool = False
     """It was visited before, and is only read again: a shorter way to it was found (`road.nearer`)."""
+    trouble: str = ""
+    """What is wrong with its host, '' when nothing is (`politeness.breaker.Trouble.of`)."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -126,6 +128,11 @@ class Settle(msgspec.Struct):
     wait: int = 0
     reason: str = ""
     detail: str = ""
+    health: str = ""
+    """What it says of the host: nothing, `g` a good answer, `b` blocked, `f` a fault, `e` one of a URL that failed
+    before, `d` a fault after which the host is given up (`politeness.breaker`)."""
+    final: bool = False
+    """Its failure is the name's own: a server said that there is none."""
     mark: int | None = None
     """Fingerprint of the URL where depths are kept: it was visited at `depth`."""
     depth: int = 0
@@ -157,6 +164,8 @@ class Visit(msgspec.Struct):
     adds: Adds = {}
     size: int = 0
     """Bytes it holds in memory, roughly."""
+    elapsed: float = 0.0
+    """Seconds from the start of its request to the last byte."""
 
     def ends(self, now: float) -> Settle:
         """Its settle with `since` as of `now` (monotonic)."""

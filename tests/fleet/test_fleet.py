@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -164,3 +165,27 @@ def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> Non
     assert "does not answer" in fleet.run("submit", seed, code=8)
     fleet.store = ""
     assert "GOSSAMER_STORE" in fleet.run("submit", seed, code=4)
+
+
+def test_a_crawl_waits_for_workers_of_its_lane(fleet: Fleet, web: Web) -> None:
+    fleet.worker("plain", "--data", "d1")
+    fleet.ready(1)
+    slow = fleet.submit(*web.plan.seeds(), name="slow", setting="lane=slow", delay="0.3", limit="200", output="slow/")
+    usual = fleet.submit(*web.plan.seeds(), name="usual", delay="0.01", limit="40", output="usual/")
+    assert fleet.ended(usual)["state"] == "limited"
+    waits = fleet.json("status", slow)
+    assert (waits["state"], waits["pages"]) == ("running", 0)
+    assert [(line["lane"], line["stranded"]) for line in waits["lanes"]] == [("slow", True)]
+    assert "gossamer worker --lane slow" in fleet.run("status", slow)
+    fleet.worker("slow", "--lane", "slow", "--region", "eu", "--data", "d2")
+
+    def scored() -> dict[str, Any] | None:
+        return next((w for w in fleet.json("workers", "list") if w["name"].startswith("slow@") and w["score"]), None)
+
+    found = until("it has a score", scored)
+    assert (found["lanes"], found["region"], found["out"]) == (["slow"], "eu", "")
+    assert fleet.ended(slow)["state"] == "limited"
+    assert len(fleet.rows("slow")) == 200
+    attempts = [json.loads(line) for line in (fleet.folder / "d2" / "slow" / "attempts.jsonl").read_text().splitlines()]
+    assert {line["worker"].partition("@")[0] for line in attempts} == {"slow"}
+    assert " eu " in fleet.run("workers", "list")

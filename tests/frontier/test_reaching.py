@@ -223,7 +223,7 @@ async def test_all_callers_wait_for_one_prober_and_one_line_tells_of_it(
     server = begin("--save", "", "--appendonly", "yes")
     store = connect(f"redis://127.0.0.1:{server.port}", patience=60.0)
     await store.open(64, "test")
-    await store.guard(store.client.set("gossamer:x", "1"))
+    await store.durably("SET", "gossamer:x", "1")
     server.kill()
     calls = [asyncio.create_task(store.guard(store.client.get("gossamer:x"))) for _ in range(20)]
     await asyncio.sleep(0.8)

@@ -12,17 +12,18 @@ FILE, FUNCTION, CLASS = 300, 40, 12
 
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
 LARGER: dict[str, tuple[int, str]] = {
-    "src/gossamer/assemble.py": (370, "the one place where settings become parts"),
+    "src/gossamer/assemble.py": (402, "the one place where settings become parts"),
     "src/gossamer/scope.py::Scope": (14, "each gate, as a verdict and as an explanation, over the same fields"),
     "tests/e2e/test_inner_hosts.py::attacker": (55, "a site of links in every form, and the server that answers with them"),
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
     "tests/e2e/failpoint.py::install": (46, "three failpoints side by side, each a few lines that belong together"),
     "src/gossamer/frontier/schedules.py::Schedules": (15, "one method a verb, and the reads that go with them"),
+    "src/gossamer/frontier/store.py::Store": (20, "scripts and commands, once or until they are done, over one set of servers"),
     "src/gossamer/frontier/verbs.py::Frontier": (26, "one method a verb: the list of them is what the class is"),
     "src/gossamer/frontier/servers.py::Servers": (14, "which server has a key, asked in a few ways, over the same two maps"),
     "src/gossamer/frontier/store.py::Store": (17, "what all verbs and doors call; each a few lines over the one client"),
     "src/gossamer/parsing/view.py::View": (20, "what a site function sees; ten of them are properties of one line"),
-    "src/gossamer/road/worker.py::Worker": (16, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
+    "src/gossamer/road/worker.py::Worker": (17, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),
 }  # fmt: skip
 
@@ -132,7 +133,24 @@ def test_import_rule_sees_acts() -> None:
 
 
 # Put in front of the verbs that need them; they have no KEYS of their own.
-LUA_SHARED = {"prelude", "limits", "change", "spill", "pages", "filter", "seen", "queue", "later", "budget", "links"}
+LUA_SHARED = {
+    "prelude",
+    "trouble",
+    "heaps",
+    "host",
+    "ready",
+    "grant",
+    "limits",
+    "change",
+    "spill",
+    "pages",
+    "filter",
+    "seen",
+    "queue",
+    "later",
+    "budget",
+    "links",
+}
 LUA_WORDS = ("purpose:", "keys", "argv", "returns:", "promise:", "cost:")
 LUA_BOUNDS = {"settle": 120}
 

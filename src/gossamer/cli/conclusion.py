@@ -8,8 +8,12 @@ if TYPE_CHECKING:
     from gossamer.frontier.locate import Place
 
 
+OPEN = ("pass", "wait", "unknown", "known", "duplicate")
+"""Verdicts that keep no URL out."""
+
+
 class Gate(NamedTuple):
-    """What one gate says. `verdict`: pass, a skip reason, or unknown; `rule`: what decided."""
+    """What one gate says. `verdict`: pass, wait, a skip reason, or unknown; `rule`: what decided."""
 
     gate: str
     verdict: str
@@ -22,7 +26,8 @@ def conclusion(
     """Where it is in one word or two, and why."""
     from gossamer.cli.show import duration
 
-    barred = next((gate for gate in gates if gate.verdict not in ("pass", "unknown", "known", "duplicate")), None)
+    barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
+    held = "; ".join(gate.rule for gate in gates if gate.verdict == "wait")
     told = {
         "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
         "cold": "in the cold store"
@@ -35,7 +40,7 @@ def conclusion(
     if place.state in told:
         if place.state == "pending" and barred is not None:
             return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
-        return place.state, told[place.state]
+        return place.state, told[place.state] + (f"; {held}" if held else "")
     if place.state == "done":
         last = attempts[-1] if attempts else {}
         if last and last.get("outcome") != "skipped":

@@ -30,7 +30,10 @@ HELP = {
     "size_limit": "Most bytes of bodies: 500k, 10M, 2G.",
     "delay": "Seconds from start to start at one host, or a range 5-10 (default: learned).",
     "per_host": "Requests at once at one host (default 1).",
+    "polite_by": "What shares one politeness budget: host (default), domain, ip.",
     "rate": "Most requests a second of the whole crawl.",
+    "lane": "Workers of a fleet that serve it (default http).",
+    "region": "Where a fleet's worker must be to serve it.",
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Visits at once in a process (default 64).",
     "processes": "Processes, or auto: one a core (default 1).",
@@ -45,7 +48,7 @@ HELP = {
 METAVARS = {
     "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME",
     "size_limit": "SIZE", "delay": "SECONDS", "retries": "TIMES", "allow_private": "CIDR", "cache": "DIR",
-    "ladder": "RUNGS", "scope": "WHICH", "seen": "HOW",
+    "ladder": "RUNGS", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
 }  # fmt: skip
 REPEATABLE = ("include", "exclude", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {

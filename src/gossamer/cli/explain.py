@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.conclusion import Gate
 from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.turn import answered, turn
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, UsageError
 
@@ -123,8 +124,10 @@ class Teller:
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *_answer(attempts),
+            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *answered(attempts),
         ]  # fmt: skip
+        if place.state in ("pending", "retrying"):
+            gates += await turn(self.store, self.name, await self.census.host(place.host))
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
             "url": url, "canonical": key, "crawl": f"{self.name} ({record.state})",
@@ -249,12 +252,3 @@ class Teller:
         """The sites of a host that do not obey its robots.txt."""
         own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
         return "site " + ", ".join(one.name for one in own)
-
-
-def _answer(attempts: list[dict[str, Any]]) -> list[Gate]:
-    """What the last answer was refused for: nobody knows a content type before."""
-    from gossamer.collectors.http import ACCEPT
-
-    if attempts and attempts[-1].get("error") == "content-type":
-        return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
-    return []

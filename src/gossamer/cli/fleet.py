@@ -86,18 +86,22 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
     from gossamer.cli.show import amount, duration, put_json, put_table, remark
     from gossamer.frontier.crew import Crew, Refusals
+    from gossamer.frontier.scores import Scores
+    from gossamer.politeness.scores import Record, merit
 
     async with opened(settings) as store:
         crew = Crew(store)
         found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
+        records = [msgspec.json.decode(raw, type=Record) for raw in await Scores.of_all(store)]
+    merits = {one.name: merit(one.name, records, now) for one in found}
     if as_json:
-        plain = [msgspec.to_builtins(one) for one in found]
+        plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]
         put_json([{**one, "refuses": {c: why for (w, c), why in refused.items() if w == one["name"]}} for one in plain])
     elif found:
-        heads = ("worker", "state", "lanes", "processes", "memory", "up", "last sign", "version")
+        heads = ("worker", "state", "lanes", "region", "score", "processes", "memory", "up", "last sign", "version")
         rows = [
-            (w.name, w.state, ",".join(w.lanes), w.processes, amount(w.memory), duration(now - w.started),
-             duration(now - w.beat), w.version) for w in found
+            (w.name, w.state, ",".join(w.lanes), w.region or "-", told(merits[w.name]), w.processes, amount(w.memory),
+             duration(now - w.started), duration(now - w.beat), w.version) for w in found
         ]  # fmt: skip
         put_table(heads, rows, right=("processes", "memory", "up", "last sign"))
         for (name, crawl), why in sorted(refused.items()):
@@ -105,6 +109,13 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     else:
         remark("no worker has come yet: start one with gossamer worker")
     return 0
+
+
+def told(merit: dict[str, Any]) -> str:
+    """A worker's score in words; `out: reason` when it took itself out."""
+    if merit["out"]:
+        return f"out: {merit['out']}"
+    return "-" if merit["score"] is None else f"{merit['score']:.2f}"
 
 
 def drain(worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:

@@ -85,7 +85,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
     if not view.known:
         raise UsageError(f"no crawl has met the host {host}")
     if as_json:
-        put_json(view)
+        put_json(plain(view))
     else:
         put_table((), list(lines(view)))
     return 0
@@ -99,6 +99,7 @@ def lines(view: HostView) -> list[tuple[str, str]]:
     out = [
         ("host", view.host),
         ("state", f"paused, {duration(view.paused)} left" if view.paused else "open"),
+        ("breaker", breaker(view)),
         ("in flight", f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else "")),
         ("next start", f"in {duration(view.next)}" if view.next else "now"),
         ("delay", duration(view.delay) + fixed),
@@ -108,12 +109,45 @@ def lines(view: HostView) -> list[tuple[str, str]]:
         out.append((f"robots.txt ({scheme})", robots(known)))
     for held in view.crawls:
         levels = ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True)) or "0"
-        out.append(
-            (
-                held.crawl,
-                f"queued {levels}; cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}",
-            )
-        )
+        rest = f"cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}"
+        out.append((held.crawl, f"{lane(held.heap)}queued {levels}; {rest}"))
+    return out
+
+
+def breaker(view: HostView) -> str:
+    """Its circuit breaker, in words."""
+    from gossamer.cli.show import duration
+    from gossamer.politeness.breaker import Breaker
+
+    now = round(view.now * 1000)
+    held = Breaker.of(view.trouble)
+    state = held.state(now)
+    since, left = duration((now - held.since) / 1000), duration((held.ends - now) / 1000)
+    row = f"{held.faults} faults in a row since {since} ago" if held.faults else ""
+    told = {
+        "closed": "closed",
+        "open": f"open, {left} left",
+        "half-open": "half-open: one request at a time until one succeeds",
+        "given up": f"open: given up ({held.why}), its URLs end unasked; probed again in {left}",
+    }[state]
+    share = f"{held.share / 10:.0f} % of its visits fail" + (", a hard host" if held.hard else "")
+    return "; ".join(filter(None, (told, row, share if held.share else "")))
+
+
+def plain(view: HostView) -> dict[str, Any]:
+    """For programs: the breaker's state in place of what the store keeps of it. Seconds; `since` ago, `until` from now."""
+    import msgspec
+
+    from gossamer.politeness.breaker import Breaker
+
+    out: dict[str, Any] = msgspec.to_builtins(view)
+    now, held = round(out.pop("now") * 1000), Breaker.of(out.pop("trouble"))
+    out["breaker"] = {
+        "state": held.state(now).replace(" ", "-"), "faults": held.faults, "openings": held.openings,
+        "since": (now - held.since) / 1000 if held.since else None,
+        "until": max(0, held.ends - now) / 1000 if held.ends else None,
+        "failing": held.share / 1000, "hard": held.hard,
+    }  # fmt: skip
     return out
 
 
@@ -130,6 +164,17 @@ def robots(known: dict[str, float]) -> str:
     else:
         what = f"rules, version {version}"
     return f"{what}; read again in {duration(known['expires'])}"
+
+
+def lane(heap: str) -> str:
+    """Whose workers a host waits for, where that is not what is usual."""
+    from gossamer.frontier.lanes import parts
+
+    name, region, hard = parts(heap)
+    said = [f"lane {name}"] if name != "http" else []
+    said += [f"region {region}"] if region else []
+    said += ["a hard host"] if hard else []
+    return ", ".join(said) + "; " if said else ""
 
 
 async def _do(settings: Settings, host: str, verb: str, value: Any, said: str) -> int:

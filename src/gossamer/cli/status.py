@@ -9,6 +9,7 @@ from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open
 
 if TYPE_CHECKING:
     from gossamer.frontier.census import Census
+    from gossamer.frontier.lanes import HeapLine
     from gossamer.settings import Settings
     from gossamer.summary import Summary
 
@@ -72,13 +73,16 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     from gossamer.cli.show import duration, put_json, put_table
     from gossamer.cli.summaries import lines
     from gossamer.frontier.census import expected_lost
+    from gossamer.frontier.lanes import heaps
 
     summary = await seen(census, settings, name)
     hosts = await census.hosts(name, 10)
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
+    lanes = await heaps(census.store, name)
     if as_json:
         slowest = [host._asdict() for host in hosts]
-        put_json({**_plain(summary), "slowest_hosts": slowest, "workers": workers, "expected_lost": lost})
+        put_json({**_plain(summary), "slowest_hosts": slowest, "workers": workers, "expected_lost": lost,
+                  "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes]})  # fmt: skip
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
     put_table((), [*lines(summary), *([("seen-set", doubt)] if lost >= 0.01 else [])])
@@ -87,10 +91,22 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
         rows = [(h.host, h.state, h.waiting, h.in_flight, duration(h.delay), duration(h.next)) for h in hosts]
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:])
+    if any(line.stranded or line.region or line.lane != "http" for line in lanes):
+        print()
+        waits = [(line.lane, line.region or "any", line.ready, line.waiting, served(line)) for line in lanes]
+        put_table(("lane", "region", "ready", "waiting", "workers"), waits, right=("ready", "waiting"))
     if workers:
         print()
         put_table(("worker", "last sign"), [(worker, sign) for worker, sign in sorted(workers.items())])
     return 0
+
+
+def served(line: HeapLine) -> str:
+    """How many workers serve hosts of a lane and region, in words."""
+    if line.workers is None:
+        return "its own"
+    region = f" --region {line.region}" if line.region else ""
+    return f"none: start one with gossamer worker --lane {line.lane}{region}" if line.stranded else str(line.workers)
 
 
 def _plain(summary: Summary) -> dict[str, Any]:

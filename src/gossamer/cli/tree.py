@@ -29,6 +29,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "cancel": "steer:cancel",
     "priority": "steer:priority",
     "weight": "fleet:weight",
+    "rate": "rates:rate",
     "dead": (
         "URLs that were given up: list, show, requeue, drop.",
         {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},

@@ -21,6 +21,7 @@ def worker(
     lane: Annotated[list[str] | None, Option("--lane", metavar="LANE", help="What it serves (default http); repeatable.")] = None,
     processes: Annotated[str, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")] = "auto",
     name: Annotated[str | None, Option("-n", "--name", metavar="NAME", help="Its name, as w1 or w1@%h (default: made).")] = None,
+    region: Annotated[str | None, Option("--region", metavar="REGION", help="Where it is: it serves what asks for that, too.")] = None,
     sites: Annotated[str | None, Option("--sites", metavar="DIR", help="Where its site files lie (default: here).")] = None,
     broker: Annotated[list[str] | None, Option("--broker", metavar="URL", help="Celery's broker (default: the store); repeatable.")] = None,
     store: StoreUrl = None, data: Data = None, setting: Setting = None,
@@ -32,7 +33,7 @@ def worker(
         import celery  # noqa: F401 - only whether it is there
     except ImportError:
         raise ConfigError("a worker needs Celery: pip install 'gossamer[fleet]'") from None
-    given = [("sites", sites), ("broker", broker)]
+    given = [("sites", sites), ("broker", broker), ("region", region)]
     more = [Given(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)
     if settings.store is None:

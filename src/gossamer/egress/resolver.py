@@ -131,6 +131,41 @@ class Resolver:
         return [str(entry[4][0]) for entry in found]
 
 
+class Single:
+    """One address of each host, known before it is dialled: the same for hosts that have the same ones. Another after one failed."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._failed: dict[str, float] = {}
+
+    def known(self, authority: str) -> Resolved | Refused | None:
+        """See `Resolver.known`."""
+        found = self._resolver.known(authority)
+        return None if found is None else self._one(found)
+
+    async def resolve(self, authority: str) -> Resolved | Refused:
+        """See `Resolver.resolve`."""
+        return self._one(await self._resolver.resolve(authority))
+
+    async def address(self, authority: str) -> str | None:
+        """The address that will be dialled; None where there is none."""
+        found = self.known(authority) or await self.resolve(authority)
+        return found.addresses[0] if found.addresses else None
+
+    def failed(self, address: str) -> None:
+        """Nobody answered there: hosts that have others dial those for a while."""
+        if len(self._failed) >= ROOM:
+            self._failed.clear()
+        self._failed[address] = time.monotonic() + TTL
+
+    def _one(self, found: Resolved | Refused) -> Resolved | Refused:
+        if len(found.addresses) < 2 or isinstance(found, Refused):
+            return found
+        now = time.monotonic()
+        good = [one for one in found.addresses if self._failed.get(one, 0.0) <= now]
+        return Resolved((min(good or found.addresses),))
+
+
 def split(authority: str) -> tuple[str, int]:
     """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`. Raises ValueError for a strange port.
 

@@ -75,6 +75,7 @@ class _Now:
     child: Child | None = None
     runner: asyncio.Runner | None = None
     name = ""
+    lanes: tuple[str, ...] = ("http",)
 
 
 def configuration() -> dict[str, Any]:
@@ -148,9 +149,9 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
         token = bearing.token or asyncio.run(bearing.bear(own, sender, fixed=True))[1]
         me = Worker(
             name=sender, host=platform.node(), pid=os.getpid(), lanes=lanes, processes=int(instance.concurrency),
-            version=__version__,
+            version=__version__, region=own.region or "",
         )  # fmt: skip
-        _Now.name = sender
+        _Now.name, _Now.lanes = sender, tuple(lanes)
         _Now.keeper = Keeper(own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop)
     except GossamerError as error:
         print(f"gossamer: {error}", file=sys.stderr)
@@ -186,7 +187,7 @@ def _child(**_: Any) -> None:
     settle_in()
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    _Now.child = Child(Me(_Now.name, settings(), lambda: _stopping[0] == 1))
+    _Now.child = Child(Me(_Now.name, settings(), lambda: _stopping[0] == 1, _Now.lanes))
 
 
 @signals.worker_process_shutdown.connect

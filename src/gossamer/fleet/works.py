@@ -42,6 +42,7 @@ class Me(NamedTuple):
     settings: Settings
     stopping: Callable[[], bool]
     """Whether the worker was told to stop or drain; cheap."""
+    lanes: tuple[str, ...] = ("http",)
 
 
 class At:
@@ -111,7 +112,8 @@ class Works:
         for folder in jobs.folders(setup):
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         await self._crew.name(f"{task.name}/{self.segment}", self.segment)
-        bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight))
+        bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
+                      lanes=self.me.lanes, region=self.me.settings.region or "")  # fmt: skip
         self._at[task.name] = At(bench)
         return self._at[task.name]
 

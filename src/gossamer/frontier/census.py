@@ -31,7 +31,8 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """paused, closed (by robots.txt), robots (that is being asked for), busy, waiting (for its time), ready, idle."""
+    """paused, open (its circuit breaker), closed (by robots.txt), robots (that is being asked for), busy, waiting (for its time),
+    ready, idle."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -42,6 +43,8 @@ class Queued(msgspec.Struct):
     """What one crawl holds of a host."""
 
     crawl: str
+    heap: str
+    """The ready heap it waits in: LANE, LANE@REGION, `!` behind the lane where it is hard."""
     levels: dict[int, int]
     cold: int
     """In the cold store."""
@@ -70,6 +73,10 @@ class HostView(msgspec.Struct):
     robots: dict[str, dict[str, float]]
     """By scheme: version (negative: closed), expires, attempts."""
     crawls: list[Queued]
+    trouble: str
+    """As `trouble.lua` keeps it, '' when it never failed of late."""
+    now: float
+    """The store's clock, seconds since the epoch."""
 
 
 class Letter(msgspec.Struct):
@@ -116,7 +123,7 @@ class Census:
                 tag, host = _parts(key, name)
                 pipe.hmget(key, ["q", "k"])
                 pipe.zcard(f"{tag}{name}:t:{host}")
-                pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd"])
+                pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b"])
             got = await self.store.guard(pipe.execute())
             for j, key in enumerate(found):
                 waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
@@ -138,6 +145,7 @@ class Census:
             host, bucket, bool(h) or any(held), int(h.get("i", 0)), int(h["m"]) if "m" in h else None,
             _from_now(h.get("n"), now), _ms(h.get("d")), _ms(h.get("D")), h.get("c", ""), _ms(h.get("cd")) or 0.0,
             _from_now(h.get("p"), now), robots, [one for one in held if one],
+            h.get("b", ""), now,
         )  # fmt: skip
 
     async def locate(
@@ -212,8 +220,9 @@ class Census:
         pipe.llen(f"{crawl}p:{host}")
         *lengths, retrying, parked = await self.store.guard(pipe.execute())
         by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
+        heap = raw.get(b"Y", raw.get(b"y", b"http")).decode().rstrip("?")
         return Queued(
-            name, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0))
+            name, heap, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0))
         )
 
 
@@ -225,11 +234,13 @@ def _parts(key: bytes, name: str) -> tuple[str, str]:
 
 
 def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
-    i, usual, m, n, p, d, fixed, robots, vh, vs, floor = shared
+    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble = shared
     free = int(i or 0) < int(m or usual or 1)
     starts = max(_from_now(n, now), _from_now(p, now))
     if _from_now(p, now) > 0:
         state = "paused"
+    elif trouble and _from_now(trouble.split(b",")[3], now) > 0:
+        state, starts = "open", max(starts, _from_now(trouble.split(b",")[3], now))
     elif robots:
         state = "robots"
     elif any(int(version) < 0 for version in (vh, vs) if version):

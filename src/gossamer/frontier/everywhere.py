@@ -27,7 +27,7 @@ class Everywhere:
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
         """Seconds from now until a host may start, of the buckets (all, or these) in which hosts wait."""
-        return await self._heads(f"r:{self._frontier.policy.lane}", buckets)
+        return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """About k claims of each bucket (bucket, k), in their order; without those that could not be asked."""
@@ -84,9 +84,9 @@ class Everywhere:
         for reply in await self._store.run_all("landed", calls):
             self._came(reply)
 
-    async def _heads(self, name: str, buckets: Sequence[int] | None) -> dict[int, float]:
+    async def _heads(self, what: str, buckets: Sequence[int] | None) -> dict[int, float]:
         due: dict[int, float] = {}
-        for asked, reply in await self._at_servers("heads", buckets, name):
+        for asked, reply in await self._at_servers("heads", buckets, what):
             if self._came(reply):
                 now = reply[0]
                 due |= {asked[j]: (at - now) / 1000 for j, at in zip(reply[1::2], reply[2::2], strict=True)}

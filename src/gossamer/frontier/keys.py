@@ -16,13 +16,16 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `gossamer:rates` | hash | caps in requests a second: `fleet` and lanes -> N, `tat:` before them -> ms of the next permit | rates | until lifted |
+| `gossamer:scores` | hash | worker's name -> JSON: how its visits went of late (`scores`) | the worker | a minute after its last sign |
+| `{ip:ADDRESS}`, `{domain:NAME}` | hash | what hosts share with `--polite-by`: `n` ms of the next start, `r` of the last time that a waiter was told, `w` who began last, `tTOKEN` a turn -> ms until which it is held | enter leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server's process that gave the last claims, and when it was first asked (0: it was the first) | claim | for ever |
 | `{b:N}w` | string | nothing: written so that the replicas' answer covers all that was written before | client | 1 s |
-| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read | claim settle robots hold sweep | 48 h after the last claim |
+| `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
-| `{b:N}CRAWL:r:LANE` | zset | ready heap: host -> earliest next start ms | all verbs | while hosts wait |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` lane, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it | add claim settle | the crawl |
+| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
+| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> how many, `cLEVEL` -> number of the last one brought back | add settle refill | while there are some |
 | `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle spilled | while not empty |
@@ -33,6 +36,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:t:HOST` | zset | `LEVEL TAB entry` -> due ms: retries | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries over the host's page budget, parked | add | the crawl |
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
+| `{b:N}CRAWL:hs` | set | names of the heaps there are beside `http`, without `!` | add settle | the crawl |
 | `{b:N}CRAWL:l` | zset | lease: token -> expiry ms | claim settle renew sweep | while claims are out |
 | `{b:N}CRAWL:lp` | hash | token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry` | claim settle sweep | while claims are out |
 | `{b:N}CRAWL:d:X` | hash | where a depth limit is set: part of the fingerprint -> least depth at which the URL was found, 100 more when it was visited | add settle | the crawl |
@@ -78,13 +82,18 @@ def anchors(crawl: str) -> str:
     return f"gossamer:anchors:{crawl}"
 
 
+def group(name: str) -> str:
+    """The key of what hosts share, `ip:192.0.2.1` or `domain:example.com`: a slot of its own."""
+    return f"{{{name}}}"
+
+
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
-    rf"(?:gossamer|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

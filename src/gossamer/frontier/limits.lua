@@ -1,6 +1,6 @@
 -- Purpose: how many claims the crawl's limits leave; used by claim.
 -- Promise: pages are exact with any number of workers: a claim that is out may become a page; bytes: no claim after the sum is
---   reached; a tenth of a second of the rate cap may come at once.
+--   reached; a tenth of a second of the rate cap (or one request) may come at once.
 -- Returns: claims left, limit reached ('' none), theoretical arrival time of the rate cap, ms to wait for it or -1.
 local function allowance(k, pages, bytes, rate)
   local counts = call('HMGET', C .. 'n', 'pages', 'bytes', 'tat')
@@ -12,7 +12,7 @@ local function allowance(k, pages, bytes, rate)
   end
   if bytes >= 0 and num(counts[2], 0) >= bytes then reached, k = 'bytes', 0 end
   if rate <= 0 then return k, reached, nil, -1 end
-  local tat = math.max(num(counts[3], 0), now - 100)
-  k = math.min(k, math.floor((now - tat) * rate / 1000 + 1e-9))
+  local tat = math.max(num(counts[3], 0), now - math.max(100, 1000 / rate))
+  k = math.min(k, math.floor((now - tat) * rate / 1000 + 1e-3))
   return k, reached, tat, k <= 0 and math.ceil(tat + 1000 / rate) or -1
 end

@@ -16,10 +16,10 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
     if pool then call('HINCRBY', C .. 'n', pool, #entries); pools[pool] = pools[pool] + #entries end
   end
   if #entries > 0 then
-    if lane ~= 'http' then call('HSET', hk, 'y', lane) end
+    if lane ~= 'http' then house(host, lane) end
     local first
     if front then first = enqueue(host, level, entries, true) == #entries else first = join(host, level, entries) end
-    if first then arm(host) end
+    if first or began[host] or string.sub(lane, -1) == '?' then arm(host); began[host] = nil end
   end
   return parked
 end

@@ -14,11 +14,13 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
+local began = {} -- hosts of which a level was empty and is not any more: another request may be the next one
 -- Put entries into a host's queue: at its end, or one by one at its front. Returns the URLs queued for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
     call('HSET', hk, 'L', with_level(call('HGET', hk, 'L'), level))
+    began[host] = true
   end
   return call('HINCRBY', hk, 'q', #entries)
 end

@@ -8,7 +8,8 @@
 --   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
 --   then groups of links as in add.lua.
---   actions: d done, r retry after `wait`, x dead letter, k refused by a gate, b back to the front of its queue.
+--   actions (and behind them what the visit says of its host, trouble.lua): d done, r retry after `wait`, x dead letter, k refused by
+--   a gate, b back to the front of its queue.
 -- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}, or having done nothing {'stale', then for each token
 --   that is no longer leased the place of its bucket (1 is the first) and itself}, or {'file', file, committed length}.
 -- Promise: all or nothing, in all buckets; a token settles once; a file's length moves only together with the claims of its rows.
@@ -71,8 +72,12 @@ local function settle(b)
   for t, record in ipairs(b.records) do
     local j = b.s1 + 9 * (t - 1)
     local host, level, kind, n0, n1, entry = parts(record)
-    verdict(ARGV[j + 1], host, level, entry, j)
-    if kind ~= 'landed' then release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5])) end
+    local action = ARGV[j + 1]
+    verdict(string.sub(action, 1, 1), host, level, entry, j)
+    if kind ~= 'landed' then
+      felt(slot(host), string.sub(action, 2), ARGV[j + 7])
+      release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5]))
+    end
     if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
     touched[host] = true
     by_token[tokens[t]] = record

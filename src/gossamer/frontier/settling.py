@@ -86,7 +86,8 @@ class Settling:
         ends: list[Any] = []
         visited: list[Any] = []
         for s in commit.settles:
-            ends += (s.token, s.action, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
+            how = self._frontier.policy.ends(s)
+            ends += (s.token, how, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
             if s.mark is not None and s.action == "d":
                 visited += (s.token, *self._frontier.remainder(s.mark), s.depth)
         lengths = [x for triple in commit.files for x in triple]

@@ -23,13 +23,15 @@ BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
 BUCKETS_CLUSTER = 1024
 FOR_EVER = float("inf")
+_FIRST = ("prelude", "trouble", "heaps", "host")
 _TAKING = ("prelude", "queue", "spill", "pages", "filter", "seen", "later", "budget", "links")
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits", "change"),
+    "claim": ("prelude", "queue", "limits", "change", "ready", "grant"),
+    "heads": ("prelude", "ready"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue", "spill"),
     "move": ("prelude", "queue", "spill"),
@@ -153,7 +155,8 @@ class Store:
         """The whole script of a verb: its shared parts, then its own file."""
         if verb not in self._texts:
             folder = resources.files("gossamer.frontier")
-            names = (*_SHARED.get(verb, ("prelude",)), verb)
+            shared = _SHARED.get(verb, ("prelude",))[1:]
+            names = (*_FIRST, *shared, verb)
             self._texts[verb] = "\n".join((folder / f"{name}.lua").read_text() for name in names)
         return self._texts[verb]
 

@@ -94,8 +94,8 @@ class Turns:
         if rate <= 0:
             return k, 0.0, 0
         now, kept = await self._store.once("EVAL", _CLOCK, 1, self._counts)
-        tat = max(float(kept or 0), now - 100)
-        return min(k, int((now - tat) * rate / 1000 + 1e-9)), tat, now
+        tat = max(float(kept or 0), now - max(100, 1000 / rate))
+        return min(k, int((now - tat) * rate / 1000 + 1e-3)), tat, now
 
 
 _CLOCK = """local t = redis.call('TIME')

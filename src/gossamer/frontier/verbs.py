@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-import msgspec
-
 from gossamer.errors import Moved, Stale
 from gossamer.frontier.everywhere import Everywhere
 from gossamer.frontier.fitness import durably
 from gossamer.frontier.keys import tag
 from gossamer.frontier.patience import Patience
+from gossamer.frontier.policy import Policy
 from gossamer.frontier.server import RUN
 from gossamer.frontier.settling import Settling
 from gossamer.frontier.shares import Shares
@@ -19,37 +18,10 @@ from gossamer.frontier.store import Store
 from gossamer.request import unpack
 from gossamer.visit import Adds, Claim, Claimed, Commit, Settle
 
+__all__ = ["Frontier", "Policy"]
+
 DEPTHS = 16_384
 """Hashes that keep depths, all buckets together."""
-
-
-class Policy(msgspec.Struct, frozen=True):
-    """How this crawl claims and adds; all times in milliseconds."""
-
-    lane: str = "http"
-    lease: int = 30_000
-    delay: int = -1
-    """Fixed delay between starts at one host; -1: the host's own, learned from its answers."""
-    first_delay: int = 1000
-    """Of a host that has no pace yet."""
-    per_host: int = 1
-    obey_robots: bool = True
-    limit: int = -1
-    size_limit: int = -1
-    rate: float = 0.0
-    gate: int = 16
-    seen: str = "default"
-    sets: int = 4096
-    """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
-    depths: bool = False
-    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth limit."""
-    host_pages: int = 10_000
-    """Page cap of a discovered host; negative: that many for each at once, standing or not."""
-
-    @property
-    def limited(self) -> bool:
-        """Whether claims are bounded by what the whole crawl does."""
-        return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
 
 class Frontier:
@@ -59,6 +31,8 @@ class Frontier:
         self.store = store
         self.crawl = crawl
         self.policy = policy or Policy()
+        self.waits = (0, 0)
+        """Milliseconds that an easy and a hard host must have waited before it is claimed here (`road.merit`)."""
         self.everywhere = Everywhere(self)
         self.shares = Shares(store, self.everywhere)
         self._settling = Settling(self)
@@ -128,14 +102,14 @@ class Frontier:
         """The arguments of a claim; limits that are given stand for the policy's."""
         p = self.policy
         return (
-            self.crawl, p.lane, k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
+            self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
             p.limit if limit is None else limit, p.size_limit if size_limit is None else size_limit,
             p.rate if rate is None else rate, p.gate, RUN,
         )  # fmt: skip
 
     def claimed(self, bucket: int, got: Any) -> Claimed:
         """What a claim's reply means."""
-        claims = [_claim(bucket, *got[j : j + 11]) for j in range(3, len(got), 11)]
+        claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
         return Claimed(got[0], got[1], got[2].decode(), claims, bucket)
 
     async def settle(
@@ -165,7 +139,9 @@ class Frontier:
 
     def landing(self, settles: Sequence[Settle]) -> Any:
         """The arguments of landed."""
-        return self.crawl, *(x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait))
+        return self.crawl, *(
+            x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
+        )
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
         """Keep leases; returns the tokens that were lost meanwhile."""
@@ -191,6 +167,7 @@ class Frontier:
             await self.store.run(
                 "robots", claim.bucket, self.crawl, claim.token, scheme, version, holds, crawl_delay,
                 settle.since, settle.delay, settle.pace, settle.host_wait, rules,
+                self.policy.says(settle), settle.reason,
             )
         )  # fmt: skip
 
@@ -235,6 +212,7 @@ def _claim(
     floor: Any,
     rate: Any,
     vouchers: Any,
+    trouble: bytes,
     entry: bytes,
 ) -> Claim:
     name = host.decode()
@@ -246,5 +224,5 @@ def _claim(
     return Claim(
         token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
         int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
-        entry[:1].isupper(),
+        entry[:1].isupper(), trouble.decode(),
     )  # fmt: skip

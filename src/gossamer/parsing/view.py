@@ -15,8 +15,9 @@ from gossamer.parsing.html import Document, parse
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
+from gossamer.units import label
 
-NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "proxy", "rung")
+NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """What a request may have beside its URL."""
 CARRY = 4096
 """Most bytes of what a request carries, as JSON."""
@@ -183,6 +184,8 @@ def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
         raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
     if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
         raise ValueError(f"carry is larger than {CARRY} bytes")
+    if needs.get("region") is not None:
+        label(needs["region"])
     if not isinstance(needs.get("body"), str | None):
         raise TypeError("body= is a text: json.dumps(...) or urllib.parse.urlencode(...) makes one")
     if "method" in needs:

@@ -11,12 +11,15 @@ import time
 from collections.abc import Sequence
 
 from gossamer.parts import Frontier
+from gossamer.road.room import Caps
 from gossamer.visit import Claimed
 
 LOOK = 0.5
 """Seconds between looks at all buckets."""
 TICK = 0.2
 """Longest time in seconds that a store of one bucket is not asked."""
+CAPPED = 0.02
+"""Seconds between looks whether a cap leaves something."""
 
 SHARE = 4
 """Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much as one that brings more."""
@@ -25,8 +28,9 @@ SHARE = 4
 class Asking:
     """The buckets of one crawl as one worker sees them."""
 
-    def __init__(self, frontier: Frontier, buckets: int) -> None:
-        self._frontier, self._buckets = frontier, buckets
+    def __init__(self, frontier: Frontier, buckets: int, caps: Caps | None = None) -> None:
+        self._frontier, self._buckets, self._caps = frontier, buckets, caps
+        self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """When a bucket is to be asked, on the monotonic clock."""
         self._touched: set[int] = set()
@@ -47,13 +51,24 @@ class Asking:
     def next_at(self) -> float:
         """When there is something to ask or to look for, on the monotonic clock."""
         if self._touched:
-            return 0.0
-        if self._buckets == 1:
-            return self._due.get(0, 0.0)
-        return min((self._look_at, *self._due.values()))
+            return self._capped_until
+        at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
+        return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """One round: about `want` claims from the buckets that are due; nothing when none is."""
+        """One round: about `want` claims from the buckets that are due, within the caps; nothing when none is."""
+        if self.next_at > time.monotonic() or self._frontier.patience.away:
+            return []
+        free = want if self._caps is None else await self._caps.take(want)
+        if not free:
+            self._capped_until = time.monotonic() + CAPPED
+            return []
+        got = await self._claims(free)
+        if self._caps is not None:
+            await self._caps.back(free - sum(len(one.claims) for one in got))
+        return got
+
+    async def _claims(self, want: int) -> list[Claimed]:
         if self._buckets > 1 and not self._frontier.patience.away:
             await self._look()
         asks = self._asks(want)

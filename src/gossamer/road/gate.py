@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector, Frontier
 from gossamer.politeness import access, pace
+from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.request import Request, split
 from gossamer.road.decide import REDIRECTS, retry_after, wait
@@ -47,6 +48,8 @@ class Gate:
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Why this claim may not be visited, or None."""
+        if claim.trouble and (why := Trouble.of(claim.trouble).given_up):
+            return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
         if claim.robots in (0, access.OPEN) or not self._treat(claim.host).obey:
             return None
         if claim.robots < 0:
@@ -77,16 +80,22 @@ class Gate:
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
+        said, why = felt(result)
         settle = Settle(
             claim.token, "d", since=round((time.monotonic() - began) * 1000),
             delay=round(pace.delay(now_pace, treatment.fixed) * 1000), pace=now_pace.text(),
-            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000),
+            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000), health=said, reason=why,
         )  # fmt: skip
         await self._frontier.robots(
             claim, version=found.version, holds=round(found.holds * 1000), crawl_delay=round(found.crawl_delay * 1000),
             settle=settle, rules=found.rules,
         )  # fmt: skip
         return result, began, found
+
+    async def give_back(self, claim: Claim, wait: float) -> None:
+        """A robots claim that is not tried now: its host is not asked for `wait` seconds."""
+        settle = Settle(claim.token, "d", delay=0, host_wait=round(wait * 1000))
+        await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
         """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard.
@@ -114,3 +123,10 @@ class Gate:
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return access.version_of(kept) if kept is not None else 0
+
+
+def felt(result: Page | Failure) -> tuple[str, str]:
+    """What an answer to a robots claim says of the host, and why."""
+    if isinstance(result, Failure):
+        return health(result.reason, None, final=result.final), result.reason
+    return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

@@ -172,7 +172,8 @@ class Taker:
                 return reason
             flags = "h"
         host, stored = pack(request)
-        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request, edition), stored)
+        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request, edition), stored,
+                  asks=request.region is not None)  # fmt: skip
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
@@ -185,8 +186,12 @@ class Taker:
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
         return urls.fingerprint(whole, self._seed)
 
-    def _put(self, adds: Adds, host: str, priority: int, flags: str, voucher: str, mark: int, stored: bytes) -> None:
+    def _put(
+        self, adds: Adds, host: str, priority: int, flags: str, voucher: str, mark: int, stored: bytes, asks: bool = False
+    ) -> None:  # fmt: skip
         bucket, own, lane = self._hosts.get(host) or self._host(host)
+        if asks:
+            lane += "?"  # an entry that asks for a region by itself (`heaps.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend((high, low, stored))

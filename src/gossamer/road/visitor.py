@@ -13,11 +13,13 @@ import msgspec
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
 from gossamer.politeness import pace
+from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
-from gossamer.road.gate import Gate, Treatment
+from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
+from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
 from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
@@ -60,12 +62,14 @@ class Visitor:
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
+        sharing: Sharing | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
         self.reader, self.identity, self.parse = reader, identity, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
+        self.sharing = sharing
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -81,14 +85,26 @@ class Visitor:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 put(refused if self.nearer is None else self.nearer.ends(refused))
         if chosen is not None:
+            go: Callable[[Claim], Awaitable[Visit]] = self._go
+            if self.sharing is not None:
+                if wait := await self.sharing.enter(chosen):
+                    put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    return None
+                go = self.sharing.around(go)
             if self.nearer is None:
-                put(await self._go(chosen))
+                put(await go(chosen))
             else:
-                put(await self.nearer.visit(chosen, self._go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
+                put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
-        result, began, found = await self.gate.fetch(claim)
+        if self.sharing is None:
+            result, began, found = await self.gate.fetch(claim)
+        elif wait := await self.sharing.enter(claim):
+            await self.gate.give_back(claim, wait)
+            return
+        else:
+            result, began, found = await self.sharing.robots(claim, self.gate.fetch)
         taken = Taken()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps:
@@ -97,7 +113,9 @@ class Visitor:
         outcome = "done" if found.holds else "retry"
         error = result.reason if isinstance(result, Failure) else None
         line = self._attempt(claim, result, outcome, error)
-        put(Visit(claim, Settle(claim.token, ""), began=began, attempts=line, adds=taken.adds))
+        said, why = felt(result)
+        settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
+        put(Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed))
 
     async def _go(self, claim: Claim) -> Visit:
         if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
@@ -115,7 +133,10 @@ class Visitor:
             attempts = []
         visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts
+        visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
+        visit.settle.health = visit.settle.health or says(claim, result, verdict)
+        visit.settle.final = isinstance(result, Failure) and result.final
         return visit
 
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
@@ -185,8 +206,11 @@ class Visitor:
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
         treatment = self.treat(claim.host)
         pause = wait(claim.attempt, treatment.retries)
-        if pause is None or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
-            return self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+        last = probes(claim) and gives_up(Trouble.of(claim.trouble), treatment.retries) and verdict.reason in FAULTS
+        if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
+            visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+            visit.settle.health = LAST if last else ""
+            return visit
         settle = Settle(
             claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
         )
@@ -235,6 +259,19 @@ class Visitor:
         if isinstance(result, Failure) and not result.sent:
             return []
         return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+
+
+def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
+    """What an answer says of its host."""
+    reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
+    status = result.status if isinstance(result, Page) else None
+    final = isinstance(result, Failure) and result.final
+    return health(reason, status, final=final, again=claim.attempt > 0 and not probes(claim))
+
+
+def probes(claim: Claim) -> bool:
+    """Whether the claim probes a host whose breaker is half-open."""
+    return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0
 
 
 def answered(request: Request) -> dict[str, int]:

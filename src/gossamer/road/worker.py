@@ -17,6 +17,8 @@ from gossamer.parts import Frontier
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
 from gossamer.road.keeper import Keeper
+from gossamer.road.merit import Merit
+from gossamer.road.room import Alone, Caps, Room
 from gossamer.visit import Claim, Settle, Visit
 
 LOOK = 0.5
@@ -42,42 +44,18 @@ class Visitor(Protocol):
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
-class Room(Protocol):
-    """How much one crawl may take on: its share of a process that works on several."""
-
-    def ask(self, busy: int) -> int:
-        """How many more claims it may make beside those that it has; 0 where so few are not worth a call."""
-
-    def took(self, claims: int) -> None:
-        """So many were made."""
-
-
-class Alone:
-    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that none idles."""
-
-    def __init__(self, concurrency: int) -> None:
-        self._most, self._least = concurrency + concurrency // 4, max(1, concurrency // 8)
-
-    def ask(self, busy: int) -> int:
-        """See `Room`."""
-        free = self._most - busy
-        return free if free >= self._least else 0
-
-    def took(self, claims: int) -> None:
-        """See `Room`."""
-
-
 class Worker:
     """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are left to expire."""
 
     def __init__(
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None, room: Room | None = None,
+        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
         self.room = room or Alone(concurrency)
+        self.merit = merit
         self.held: dict[tuple[int, int], Claim] = {}
         """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -91,7 +69,7 @@ class Worker:
         self._paused = False
         self._alone = False
         self._failed: Exception | None = None
-        self._asking = Asking(frontier, buckets)
+        self._asking = Asking(frontier, buckets, caps)
         self._keeper = Keeper(frontier, self.held, committer, self._asking)
 
     async def run(self) -> str:
@@ -124,6 +102,8 @@ class Worker:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
+            if self._out and len(self._ready) > 1:
+                self._return_all()
             self._begin()
             if self.frontier.patience.patient:
                 limit = await unless_stopped(asyncio.create_task(self._claim()), self._stop, ANSWER) or ""
@@ -142,19 +122,28 @@ class Worker:
             if not self.outcome:
                 await self._rest()
 
+    @property
+    def _out(self) -> bool:
+        return self.merit is not None and self.merit.out
+
     async def _claim(self) -> str:
         """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
         limit = ""
         while True:
             want = self.room.ask(self.busy + len(self._ready))
+            if self.merit is not None:
+                want = self.merit.allowed(want)
             if self._paused or self.committer.full or not want or self._stop.is_set():
                 return ""
             got = await self._asking.claims(want)
-            self.room.took(sum(len(one.claims) for one in got))
+            claims = sum(len(one.claims) for one in got)
+            self.room.took(claims)
+            if self.merit is not None:
+                self.merit.claimed(claims)
             for one in got:
                 limit = one.limit or limit
                 self._take(one.claims, one.sure)
-            if not any(one.claims for one in got):
+            if not claims:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
@@ -191,6 +180,8 @@ class Worker:
 
         def put(visit: Visit) -> None:
             done.add(visit.claim.token)
+            if self.merit is not None:
+                self.merit.saw(visit)
             self.committer.put(visit)
 
         try:
@@ -223,8 +214,8 @@ class Worker:
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
-        pause = max(0.0, self._asking.next_at - time.monotonic()) if not self._paused else TICK
-        if self.frontier.patience.away:
+        pause = max(0.0, self._asking.next_at - time.monotonic())
+        if self._paused or self._out or self.frontier.patience.away:
             pause = TICK
         try:
             async with asyncio.timeout(min(max(pause, 0.001), TICK)):
@@ -263,12 +254,18 @@ class Worker:
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, "b")))
 
-    async def _drain(self) -> None:
-        """Give back what was not begun, wait for what is under way, end the rest."""
+    def _return_all(self) -> None:
+        """What was not begun goes back; robots claims run out, or (a worker that took itself out) are made."""
+        kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
                 self._give_back(claim)
         self._ready.clear()
+        self._ready.extend(kept if not self.outcome else ())
+
+    async def _drain(self) -> None:
+        """Give back what was not begun, wait for what is under way, end the rest."""
+        self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE)
         for task in self._tasks:

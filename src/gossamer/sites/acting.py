@@ -17,6 +17,8 @@ class Needs(NamedTuple):
     headers: Mapping[str, str] = {}
     retries: tuple[float, ...] | None = None
     robots: bool = True
+    lane: str | None = None
+    region: str | None = None
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -34,12 +36,21 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.headers for site in own), {}),
         next((site.retries for site in own if site.retries is not None), None),
         not own or any(site.robots for site in own),
+        first((site.lane for site in own if site.says_lane), None),
+        first((site.region for site in own), None),
     )
 
 
 def acts(sites: Sequence[LoadedSite]) -> bool:
     """Whether any site wants something of its own, so that hosts need be looked at."""
     return any(s.site.pace or s.site.headers or s.site.retries is not None or not s.site.robots for s in sites)
+
+
+def heap(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
+    """The ready heap that a host waits in, `LANE` or `LANE@REGION`: as its sites say, else as the crawl does."""
+    said = needs(sites, host)
+    where = said.region or region
+    return f"{said.lane or lane}@{where}" if where else said.lane or lane
 
 
 def hosts(site: LoadedSite) -> list[str]:

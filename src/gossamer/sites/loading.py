@@ -28,7 +28,7 @@ class LoadedSite:
         self, site: Site, path: Path, version: str, items: Mapping[str, list[type[Item]]], default: bool
     ) -> None:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
-        self.name, self.lane = site.name, site.lane
+        self.name = site.name
 
     def requests(self) -> list[Request]:
         """The seeds."""

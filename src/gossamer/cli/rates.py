@@ -1,0 +1,66 @@
+"""`gossamer rate`: caps on what all crawls do together, changed while they run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Argument
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
+
+What = Annotated[
+    str | None, Argument(metavar="[LANE|fleet]", help="The workers of a lane, or all; without: shows the caps.")
+]
+Cap = Annotated[str | None, Argument(metavar="[N|none]", help="Most requests a second; none lifts the cap.")]
+
+
+def rate(
+    what: What = None, n: Cap = None, data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    as_json: Json = False,
+) -> int:  # fmt: skip
+    """Cap the requests a second of a lane, or of the whole fleet, from now on."""
+    from gossamer import units
+
+    settings = read_settings(data, store, setting)
+    if what is None or n is None:
+        return asyncio.run(_show(settings, what, as_json))
+    try:
+        units.label(what)
+        cap = None if n == "none" else units.rate(n)
+    except ValueError as error:
+        raise UsageError(f"gossamer rate {what} {n}: {error}, or none") from None
+    return asyncio.run(_set(settings, what, cap, as_json))
+
+
+async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
+    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.frontier.rates import Rates
+
+    async with opened(settings) as store:
+        caps = await Rates(store).all()
+    caps = {name: cap for name, cap in sorted(caps.items()) if what in (None, name)}
+    if as_json:
+        put_json(caps)
+    elif caps:
+        put_table(("cap of", "requests/s"), [(name, f"{cap:g}") for name, cap in caps.items()], right=("requests/s",))
+    else:
+        remark(f"there is no cap of {what}" if what else "there is no cap")
+    return 0
+
+
+async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) -> int:
+    from gossamer.cli.show import put_json
+    from gossamer.frontier.rates import FLEET, Rates
+
+    async with opened(settings) as store:
+        await Rates(store).set(what, cap)
+    if as_json:
+        put_json({what: cap})
+    else:
+        whose = "the fleet" if what == FLEET else f"lane {what}"
+        print(f"{whose}: {'no cap' if cap is None else f'at most {cap:g} requests a second'}")
+    return 0

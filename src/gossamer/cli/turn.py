@@ -1,0 +1,48 @@
+"""What `explain` says of a URL beyond the filters: why its host's turn has not come, and what its last answer was refused for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gossamer.cli.conclusion import Gate
+
+if TYPE_CHECKING:
+    from gossamer.frontier.census import HostView
+    from gossamer.frontier.lanes import HeapLine
+    from gossamer.frontier.store import Store
+
+
+async def turn(store: Store, name: str, view: HostView) -> list[Gate]:
+    """Whether the host's next request may go out now, and what it waits for."""
+    from gossamer.frontier.lanes import heap
+
+    return gates(view, await heap(store, name, view.host))
+
+
+def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
+    """The same, of values."""
+    from gossamer.cli.hosts import breaker
+    from gossamer.cli.show import duration
+    from gossamer.politeness.breaker import Breaker
+
+    found = []
+    if view.paused:
+        found.append(Gate("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
+    if Breaker.of(view.trouble).state(round(view.now * 1000)) != "closed":
+        found.append(Gate("breaker", "wait", f"its host fails: {breaker(view)}"))
+    if waits is not None and waits.stranded:
+        region = f", region {waits.region}" if waits.region else ""
+        found.append(Gate("lane", "wait", f"waits for a worker of lane {waits.lane}{region}: none is alive"))
+    elif waits is not None and (waits.lane != "http" or waits.region):
+        region = f", region {waits.region}" if waits.region else ""
+        found.append(Gate("lane", "pass", f"workers of lane {waits.lane}{region}"))
+    return found
+
+
+def answered(attempts: list[dict[str, Any]]) -> list[Gate]:
+    """What the last answer was refused for: nobody knows a content type before."""
+    from gossamer.collectors.http import ACCEPT
+
+    if attempts and attempts[-1].get("error") == "content-type":
+        return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
+    return []

@@ -1,0 +1,27 @@
+-- Purpose: take a turn at what hosts share, an address or a registered domain, before a request is made.
+-- KEYS[1]: the group (`keys.group`).  ARGV: token, at once, delay ms, ms after which the turn of a dead worker is over.
+-- Returns: 0: it is ours; else ms after which to ask again.
+-- Promise: a token has one turn, however often it asks; at most `at once` turns are out, and they begin `delay` apart, whoever asks. Those that are refused are told times that are
+--   apart as well, so that they do not come back all at once.
+-- Cost: 8 us; O(turns out).
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local at_once, delay, hold = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- the reply was lost
+local v, out, start, last = redis.call('HGETALL', KEYS[1]), 0, 0, 0
+for j = 1, #v, 2 do
+  local value = tonumber(v[j + 1])
+  if v[j] == 'n' then start = value elseif v[j] == 'r' then last = value
+  elseif v[j] ~= 'w' and value > now then out = out + 1
+  elseif v[j] ~= 'w' then redis.call('HDEL', KEYS[1], v[j]) end
+end
+if out < at_once and now >= start then
+  redis.call('HSET', KEYS[1], 't' .. ARGV[1], now + hold, 'n', now + delay, 'w', ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], hold + delay + 60000)
+  return 0
+end
+local step = math.max(delay, 20)
+local at = math.max(start, out >= at_once and now + step or 0, last + step)
+if at > now + 60000 then return 30000 + clock[2] % 30000 end
+redis.call('HSET', KEYS[1], 'r', at)
+return math.max(1, at - now)

@@ -1,0 +1,56 @@
+-- Purpose: a host's slots and times, and its place in the ready heaps; put after the prelude and trouble.
+-- Promise: a host stands in one ready heap of a crawl or in none, by the time of its next start.
+
+-- Read once a call. Whoever changes them leaves the writing to `arm`.
+local slots = {}
+local function slot(host, v)
+  local s = slots[host]
+  if v or not s then
+    v = v or call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M', 'w', 'b')
+    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5], w = num(v[7], 0), t = trouble(v[8])}
+    slots[host] = s
+  end
+  return s
+end
+
+-- Write a host's slots and trouble, and set its place in the ready heap of every crawl that may have URLs of it: when it may start
+-- next, or not at all. Call after any change. Returns the heap of this crawl.
+local crawls
+local function arm(host, changed)
+  local s, mine = slot(host), nil
+  if changed then call('HSET', T .. 'h:' .. host, 'i', s.i, 'n', s.n) end
+  local odd = s.t or s.told
+  if s.told then
+    local text = written(s.t)
+    if text then call('HSET', T .. 'h:' .. host, 'b', text) else call('HDEL', T .. 'h:' .. host, 'b') end
+    if not text then s.t = nil end
+    s.told = nil
+  end
+  crawls = crawls or call('SMEMBERS', T .. 'c')
+  for _, name in ipairs(crawls) do
+    local c = T .. name .. ':'
+    local v = call('HMGET', c .. 'h:' .. host, 'q', 'y')
+    local heap, at = 'http', math.max(now, s.n, s.p, s.w)
+    if odd or v[2] then heap = heap_of(c, host, v[2], s) end
+    if open(s.t) then at = math.max(at, s.t.ends) end
+    if num(v[1], 0) <= 0 then
+      local first = call('ZRANGE', c .. 't:' .. host, 0, 0, 'WITHSCORES')[2]
+      at = first and math.max(at, tonumber(first))
+    end
+    local most = probed(s.t) and 1 or s.m
+    if at and s.i < most and not s.rb then call('ZADD', c .. 'r:' .. heap, at, host) else call('ZREM', c .. 'r:' .. heap, host) end
+    if c == C then mine = heap end
+  end
+  return mine
+end
+
+-- A request of the host is over: free its slot, set its next start. since: ms since the request began, -1 when none was
+-- made (then the next start goes back to what it was before the claim, unless others of the host are out: one of the same
+-- gate may be asking it right now). wait: ms the host asked us to stay away.
+local function release(host, n0, n1, since, delay, wait)
+  local s, start = slot(host), now - since + delay
+  local ours = s.n == tonumber(n1) -- nobody claimed the host since
+  if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
+  if wait > 0 then start = math.max(start, now + wait) end
+  s.i, s.n = math.max(s.i - 1, 0), start
+end

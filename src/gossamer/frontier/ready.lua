@@ -1,0 +1,58 @@
+-- Purpose: which hosts may start now, of all the heaps that a worker serves; used by claim and heads.
+-- Promise: heaps take turns, so that none starves another; hosts that were not there for long are left to better workers.
+-- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and heaps, or `*` for all there are.
+-- Cost: 1.5 us a heap.
+local served, all = {}, false -- by name, without `!`
+local heaps -- {name of its key after the crawl's, ms that its hosts must have waited}
+
+local function serve(name, easy, hard)
+  served[name] = true
+  heaps[#heaps + 1] = {'r:' .. name, easy}
+  heaps[#heaps + 1] = {'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), hard}
+end
+
+-- Which heaps they are, in the bucket C.
+local function look()
+  if heaps and not all then return end
+  local easy, hard, names = string.match(ARGV[2], '^(%d+) (%d+) (.*)$')
+  all, easy, hard, heaps, served = names == '*', tonumber(easy), tonumber(hard), {}, {}
+  if all then
+    serve('http', easy, hard)
+    for _, name in ipairs(call('SMEMBERS', C .. 'hs')) do if name ~= 'http' then serve(name, easy, hard) end end
+  else
+    for name in string.gmatch(names, '%S+') do serve(name, easy, hard) end
+  end
+end
+
+-- Up to k hosts, each with its heap's key.
+local function ready(k)
+  look()
+  local lists, hosts, from, n = {}, {}, {}, 0
+  for _, heap in ipairs(heaps) do
+    local due = call('ZRANGE', C .. heap[1], '-inf', now - heap[2], 'BYSCORE', 'LIMIT', 0, k)
+    if #due > 0 then lists[#lists + 1] = {due, C .. heap[1]}; n = n + #due end
+  end
+  if #lists == 1 then
+    for j, host in ipairs(lists[1][1]) do hosts[j] = host; from[j] = lists[1][2] end
+    return hosts, from
+  end
+  local turn, depth = now % math.max(1, #lists), 1
+  while #hosts < math.min(n, k) do
+    for j = 1, #lists do
+      local list = lists[(j + turn) % #lists + 1]
+      if list[1][depth] then hosts[#hosts + 1] = list[1][depth]; from[#hosts] = list[2] end
+    end
+    depth = depth + 1
+  end
+  return hosts, from
+end
+
+-- When the next host may start, ms; -1: none waits.
+local function next_start()
+  local at = -1
+  for _, heap in ipairs(heaps) do
+    local score = tonumber(call('ZRANGE', C .. heap[1], 0, 0, 'WITHSCORES')[2])
+    if score and (at < 0 or score + heap[2] < at) then at = score + heap[2] end
+  end
+  return at
+end

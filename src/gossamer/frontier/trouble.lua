@@ -1,0 +1,49 @@
+-- Purpose: what a host's answers tell of it: its circuit breaker, and how hard it is; put after the prelude.
+-- Promise: as the table of politeness/breaker.py has it, whoever asks; a host that never fails costs nothing.
+-- Kept in the host's `b`: faults in a row, openings in a row, ms of the first of these faults, ms until which it is open (0: closed),
+-- failing share of its visits (thousandths), `!` when it is hard, and why it was given up ('': it was not).
+local function trouble(text)
+  if not text then return nil end
+  local f, o, s, e, share, hard, why = string.match(text, '^(%d+),(%d+),(%d+),(%d+),(%d+),(!?),(.*)$')
+  return {faults = num(f, 0), openings = num(o, 0), since = num(s, 0), ends = num(e, 0), share = num(share, 0), hard = hard, why = why}
+end
+
+local function written(t)
+  if t.faults == 0 and t.ends == 0 and t.share < 50 then return nil end
+  return string.format('%d,%d,%.0f,%.0f,%d,%s,%s', t.faults, t.openings, t.since, t.ends, t.share, t.hard, t.why)
+end
+
+local function open(t) return t and t.ends > now and t.why == '' end -- no request
+local function given_up(t) return t and t.ends > now and t.why ~= '' end -- its URLs end unasked
+local function probed(t) return t and t.ends > 0 and (t.why == '' or t.ends <= now) end -- one request at a time
+
+local function forgive(s) -- an operator knows better
+  if s.t then s.t, s.told = trouble('0,0,0,0,0,,'), true end
+end
+
+-- What a visit says of the host, told once. health: '' nothing; g a good answer; b blocked; e a fault of a URL that failed before;
+-- f a fault of the host; d a fault, and the host is given up when three probes failed. After f and d: the fault that opens it, ms it
+-- stays open first and at most.
+local function felt(s, health, why)
+  local kind = string.sub(health, 1, 1)
+  local t = s.t
+  if kind == '' or (kind == 'g' and not t) then return end
+  t = t or trouble('0,0,0,0,0,,')
+  s.t, s.told = t, true
+  if kind == 'g' then t.share = math.floor(t.share * 0.8) else t.share = t.share + math.floor((1000 - t.share) * 0.2) end
+  t.hard = t.share >= 500 and '!' or t.share >= 100 and t.hard or ''
+  if kind == 'g' or kind == 'b' then
+    t.faults, t.openings, t.since, t.ends, t.why = 0, 0, 0, 0, ''
+    return
+  end
+  if kind == 'e' then return end
+  local most, first, longest = string.match(health, '^.(%d+),(%d+),(%d+)$')
+  t.faults = t.faults + 1
+  if t.since == 0 then t.since = now end
+  if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- open: it was asked before
+  t.why = t.openings >= 3 and kind == 'd' and why or ''
+  t.openings = t.openings + 1
+  local wait = math.min(tonumber(first) * 2 ^ (t.openings - 1), tonumber(longest))
+  if t.why ~= '' then wait = tonumber(longest) end
+  t.ends = math.floor(now + wait * (1 + clock[2] % 1000 / 5000))
+end

@@ -1,0 +1,136 @@
+"""The circuit breaker of a host, shared by all crawls and workers of a store: what opens it, what closes it, when a host is given up.
+
+| state | requests | a fault | a good answer, a block | after |
+| --- | --- | --- | --- | --- |
+| closed | as usual | counted; the 10th in a row opens it for 30 s | the count is 0 again | |
+| open | none | nothing, it was asked before | closes it | its time: half-open |
+| half-open | one at a time, the probes | opens it for twice as long, at most 15 min | closes it | |
+| given up | none; its URLs end with the fault's reason | nothing | closes it | 15 min: half-open |
+
+Times are up to a fifth longer by chance; 30 s is the first wait of `--retries` where that is shorter. A host is given up when three
+probes in a row failed and it has failed for longer than all waits of `--retries` together: so every crawl ends. Faults are those
+of the host (FAULTS); a 404, a 429, what robots.txt says are none. A closed breaker counts no URL twice: the fault of one that
+failed before tells nothing new of the host, and the last URLs of a good host are often its bad ones.
+The frontier keeps the state and does the steps (`frontier/trouble.lua`); `Breaker` is the same table in Python, which the tests hold
+the scripts to. It also keeps how hard a host is: the moving mean of its failed and blocked visits.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx")
+"""Errors that speak against the host, not against the URL."""
+BLOCKS = (401, 403, 407, 429, 451)
+"""Statuses that speak against the visitor."""
+GOOD, BLOCKED, AGAIN, FAULT, LAST = "g", "b", "e", "f", "d"
+PROBES = 3
+"""Probes that must have failed before a host is given up."""
+HARD, EASY = 500, 100
+"""Thousandths of failed visits at which a host becomes hard, and under which it is easy again."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """What a claim knows of its host."""
+
+    failing: float = 0.0
+    """Seconds since the first fault in a row."""
+    share: float = 0.0
+    """Of its visits that fail."""
+    hard: bool = False
+    given_up: str = ""
+    """Why nothing is asked of it, or ''."""
+
+    @classmethod
+    def of(cls, text: str) -> Trouble:
+        """As a claim carries it.
+
+        >>> Trouble.of("90000,600,!,connect").failing
+        90.0
+        """
+        if not text:
+            return NONE
+        failing, share, hard, why = text.split(",", 3)
+        return cls(int(failing) / 1000, int(share) / 1000, hard == "!", why)
+
+
+NONE = Trouble()
+
+
+def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> str:
+    """What a visit says of its host. reason: its error, None for none; status: of its answer, if there was one;
+    final: a failure that no retry can help is the URL's own, or the name's; again: the URL failed before.
+
+    >>> health(None, 200), health("http-4xx", 404), health("http-4xx", 403), health("connect", None), health("robots", None)
+    ('g', 'g', 'b', 'f', '')
+    """
+    if reason in FAULTS and not (final and reason != "dns"):
+        return AGAIN if again else FAULT
+    if reason in ("blocked", "rate-limited") or status in BLOCKS:
+        return BLOCKED
+    return GOOD if status is not None else ""
+
+
+def gives_up(trouble: Trouble, retries: tuple[float, ...]) -> bool:
+    """Whether a fault now means that the host may be given up.
+
+    >>> gives_up(Trouble(failing=100), (60.0, 300.0)), gives_up(Trouble(failing=400), (60.0, 300.0))
+    (False, True)
+    """
+    return trouble.failing > sum(retries)
+
+
+class Breaker(msgspec.Struct):
+    """A host's breaker; times in milliseconds. `most`: faults that open it; open `first` ms at first, `longest` at most."""
+
+    most: int = 10
+    first: int = 30_000
+    longest: int = 900_000
+    faults: int = 0
+    openings: int = 0
+    since: int = 0
+    ends: int = 0
+    share: int = 0
+    hard: bool = False
+    why: str = ""
+
+    def state(self, now: int) -> str:
+        """closed, open, half-open, given up."""
+        if not self.ends:
+            return "closed"
+        if self.ends <= now:
+            return "half-open"
+        return "given up" if self.why else "open"
+
+    def felt(self, now: int, said: str, why: str = "", jitter: float = 1.0) -> None:
+        """A visit ended."""
+        if not said:
+            return
+        self.share = int(self.share * 0.8) if said == GOOD else self.share + int((1000 - self.share) * 0.2)
+        self.hard = self.share >= HARD or (self.hard and self.share >= EASY)
+        if said in (GOOD, BLOCKED):
+            self.faults = self.openings = self.since = self.ends = 0
+            self.why = ""
+            return
+        if said == AGAIN:
+            return
+        self.faults += 1
+        self.since = self.since or now
+        state = self.state(now)
+        if state in ("open", "given up") or (state == "closed" and self.faults < self.most):
+            return
+        self.why = why if self.openings >= PROBES and said == LAST else ""
+        self.openings += 1
+        wait = self.longest if self.why else min(self.first * 2 ** (self.openings - 1), self.longest)
+        self.ends = int(now + wait * jitter)
+
+    @classmethod
+    def of(cls, text: str) -> Breaker:
+        """As the frontier keeps it ('' for a host without trouble)."""
+        if not text:
+            return cls()
+        faults, openings, since, ends, share, hard, why = text.split(",", 6)
+        return cls(
+            faults=int(faults), openings=int(openings), since=int(since), ends=int(ends), share=int(share),
+            hard=hard == "!", why=why,
+        )  # fmt: skip

@@ -1,0 +1,194 @@
+"""How well a worker does, and what follows: who visits hard hosts, and when a worker takes itself out.
+
+A worker keeps moving means of its visits, of easy and of hard hosts apart: how many succeed, how long they take, how many a second.
+Its score is success squared over the root of the latency (50 ms and less are the same): failing half of the visits weighs as much as
+being sixteen times as slow. A worker that has seen few hard hosts is judged by its easy ones, less what hard hosts cost all of them.
+
+| a worker | asks for hard hosts |
+| --- | --- |
+| whose score is at least nine tenths of the best that is alive, not out, and has room | always |
+| any other | when they have waited for 15 s |
+
+A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s, unless
+next to nothing succeeds: such a one is to find out soon that it is cut off.
+
+| its last 20 visits, to 3 hosts or more, all failed by the network (dns, connect, timeout) or were blocked | it |
+| --- | --- |
+| others succeed | takes itself out |
+| others are there, and none succeeds | goes on: it is the hosts |
+| nobody else is there, and 3 of these hosts have answered it before | takes itself out |
+| nobody else is there, and they have not | goes on |
+
+Out, it makes one visit every 30 s, and is back when one succeeds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+NETWORK = ("dns", "connect", "timeout")
+LAST = 20
+HOSTS = 3
+PROBE = 30.0
+"""Seconds between the visits of a worker that is out."""
+FRESH = 12.0
+"""Seconds for which a worker's record speaks for it."""
+MARGIN = 0.9
+PRIOR = 5
+"""Visits of hard hosts for which the easy ones count as well."""
+FLOOR = 0.05
+POOR, HOPELESS = 0.5, 0.2
+HARD_WAIT, EASY_WAIT = 15_000, 300
+"""Milliseconds for which hosts are left to better workers."""
+WEIGHT = 0.02
+ROOM = 2_000
+
+
+class Means(msgspec.Struct):
+    """Moving means of one kind of visits; latency in seconds, rate in visits a second."""
+
+    n: int = 0
+    success: float = 0.0
+    latency: float = 0.0
+    rate: float = 0.0
+
+    def saw(self, good: bool, seconds: float) -> None:
+        """One more visit; failures tell nothing of the latency."""
+        self.n += 1
+        weight = max(WEIGHT, 1 / self.n)
+        self.success += weight * (good - self.success)
+        if good:
+            self.latency = (
+                seconds if not self.latency else self.latency + max(WEIGHT, 1 / self.n) * (seconds - self.latency)
+            )
+
+
+class Record(msgspec.Struct):
+    """What the others know of a worker. `at` in seconds of the store's clock."""
+
+    name: str
+    serves: str = ""
+    """The heaps it claims from: workers of other lanes and regions are no rivals."""
+    at: float = 0.0
+    room: bool = True
+    """Whether it could take on more."""
+    out: str = ""
+    """Why it took itself out, or ''."""
+    easy: Means = msgspec.field(default_factory=Means)
+    hard: Means = msgspec.field(default_factory=Means)
+    good_at: float = 0.0
+    """When a visit of it last succeeded."""
+
+
+def score(record: Record, hardness: float = 1.0) -> float:
+    """How good a worker is for hard hosts; 1 when nothing is known of it. hardness: see `hardness`.
+
+    >>> round(score(Record("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
+    0.61
+    """
+    hard, easy = record.hard, record.easy
+    prior = min(PRIOR, easy.n)
+    seen = hard.n + prior
+    if not seen:
+        return 1.0
+    success = (hard.n * hard.success + prior * easy.success * hardness) / seen
+    latency = hard.latency or easy.latency
+    return float(success**2 / max(latency, FLOOR) ** 0.5)
+
+
+def easy_score(record: Record) -> float:
+    """How good a worker is for easy hosts."""
+    return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
+
+
+def waits(mine: Record, others: Sequence[Record], now: float) -> tuple[int, int]:
+    """Milliseconds that easy and hard hosts must have waited before this worker claims them."""
+    best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
+    easy = EASY_WAIT if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
+    return easy, 0 if among_best(mine, others, now) else HARD_WAIT
+
+
+def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
+    """Whether a worker is to ask for hard hosts that have just come."""
+    rivals = _rivals(mine, others, now)
+    factor = hardness([mine, *rivals])
+    best = max((score(one, factor) for one in rivals), default=0.0)
+    return not mine.out and score(mine, factor) >= MARGIN * best
+
+
+def hardness(records: Iterable[Record]) -> float:
+    """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody knows.
+
+    >>> hardness([Record("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), Record("v", easy=Means(10, 1.0))])
+    0.5
+    """
+    known = [one for one in records if one.hard.n and one.easy.success > HOPELESS]
+    visits = sum(one.hard.n for one in known)
+    return min(1.0, sum(one.hard.n * one.hard.success / one.easy.success for one in known) / visits) if visits else 1.0
+
+
+def _rivals(mine: Record, others: Iterable[Record], now: float) -> list[Record]:
+    living = [one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves]
+    return [one for one in living if not one.out and one.room]
+
+
+def alive(record: Record, now: float) -> bool:
+    """Whether its record is of now."""
+    return now - record.at <= FRESH
+
+
+def merit(worker: str, records: Iterable[Record], now: float) -> dict[str, float | str | None]:
+    """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late), and why it is out.
+
+    >>> ours = [Record("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), Record("w.2", at=99.0, out="its last 20 visits failed")]
+    >>> found = merit("w", ours, 100.0)
+    >>> round(found["score"], 2), found["out"]
+    (4.47, 'its last 20 visits failed')
+    """
+    own = [one for one in records if one.name.rpartition(".")[0] == worker and alive(one, now)]
+    visits = sum(one.easy.n + one.hard.n for one in own)
+    mean = sum(score(one) * (one.easy.n + one.hard.n) for one in own) / visits if visits else None
+    return {"score": mean, "out": next((one.out for one in own if one.out), "")}
+
+
+class Streak:
+    """The last visits of a worker, and the hosts that answered it."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[str, str]] = deque(maxlen=LAST)
+        self._answered: dict[str, None] = {}
+
+    def saw(self, host: str, failed: str) -> None:
+        """A visit ended; `failed`: dns, connect, timeout or blocked, '' when the host was there."""
+        if not failed:
+            self._last.clear()
+            if host not in self._answered:
+                if len(self._answered) >= ROOM:
+                    self._answered.pop(next(iter(self._answered)))
+                self._answered[host] = None
+            return
+        self._last.append((host, failed))
+
+    def out(self, others: Iterable[Record], now: float) -> str:
+        """Why the worker is to take itself out, or ''."""
+        hosts = {host for host, _ in self._last}
+        if len(self._last) < LAST or len(hosts) < HOSTS:
+            return ""
+        living = [one for one in others if alive(one, now)]
+        if living:
+            known = any(not one.out and now - one.good_at <= FRESH for one in living)
+        else:
+            known = len(hosts & self._answered.keys()) >= HOSTS
+        if not known:
+            return ""
+        why = sorted({failed for _, failed in self._last})
+        return f"its last {LAST} visits, to {len(hosts)} hosts, failed ({', '.join(why)})" + (
+            " while others succeed" if living else ""
+        )
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._last.clear()

@@ -1,0 +1,184 @@
+"""Four workers on one store and a web that treats them differently: one is well, one slow, one banned, one without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pycurl
+
+from e2e.runs import job
+from gossamer.assemble import Bench, open_url
+from gossamer.frontier.crawls import Crawls
+from gossamer.seeding import prepare, seed
+
+SLOW = 0.4
+"""Seconds that the slow worker's every answer takes longer."""
+SOURCES = {"good": "127.0.0.10", "slow": "127.0.0.11", "banned": "127.0.0.12", "dead": "127.0.0.13"}
+SERVER = """
+import asyncio, random, sys, time
+port, hard, banned = int(sys.argv[1]), set(sys.argv[2].split(",")), sys.argv[3]
+rng, pages, tops = random.Random(5), 400, ("/", "/a", "/b")  # a banned worker takes no more than some of a host's tops
+
+async def answer(reader, writer):
+    host, peer = writer.get_extra_info("sockname")[0], writer.get_extra_info("peername")[0]
+    try:
+        while True:
+            head = await reader.readuntil(b"\\r\\n\\r\\n")
+            path = head.split()[1].decode()
+            refused = peer == banned or host in hard and rng.random() < 0.6
+            if path == "/robots.txt":
+                status, body = ("403 No" if peer == banned else "404 No"), b""
+            elif peer == banned or refused and path not in tops:
+                status, body = "403 No", b"no"
+            else:
+                status, body = "200 OK", b"<title>t</title>"
+                if path in tops:
+                    body += b"".join(b'<a href="/%d">x</a>' % n for n in range(pages))
+            await asyncio.sleep(0.01)
+            writer.write(("HTTP/1.1 %s\\r\\nContent-Type: text/html\\r\\nContent-Length: %d\\r\\n\\r\\n" % (status, len(body))).encode() + body)
+            print(time.time(), peer, host, path, status[:3], flush=True)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+async def main():
+    for host in sys.argv[4:]:
+        await asyncio.start_server(answer, host, port)
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+class Seen(NamedTuple):
+    """A request as the server saw it; `at` in seconds since the epoch."""
+
+    at: float
+    worker: str
+    host: str
+    path: str
+    status: int
+
+
+class Web(NamedTuple):
+    """A web of easy hosts and hard ones, which refuse three requests of five."""
+
+    port: int
+    easy: list[str]
+    hard: list[str]
+    log: Path
+
+    def seen(self) -> list[Seen]:
+        """Visits of pages so far."""
+        names = {address: name for name, address in SOURCES.items()}
+        found = []
+        for row in self.log.read_text().splitlines()[1:]:
+            with contextlib.suppress(ValueError):  # a torn last line
+                at, peer, host, path, status = row.split()
+                if path != "/robots.txt":
+                    found.append(Seen(float(at), names.get(peer, peer), host, path, int(status)))
+        return found
+
+
+@contextlib.contextmanager
+def serving(folder: Path, port: int, easy: int = 12, hard: int = 4) -> Iterator[Web]:
+    """The web, as a process."""
+    hosts = [f"127.0.3.{n + 1}" for n in range(easy + hard)]
+    web = Web(port, hosts[:easy], hosts[easy:], folder / "web.log")
+    with web.log.open("w") as out:
+        words = [sys.executable, "-c", SERVER, str(port), ",".join(web.hard), SOURCES["banned"], *hosts]
+        process = subprocess.Popen(words, stdout=out)
+    try:
+        while "ready" not in web.log.read_text():
+            assert process.poll() is None, "the web did not start"
+            time.sleep(0.05)
+        yield web
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Crew(NamedTuple):
+    """The workers by name, and what they said."""
+
+    benches: dict[str, Bench]
+    said: list[tuple[str, str]]
+
+
+@asynccontextmanager
+async def working(
+    web: Web, folder: Path, store: str, *, names: Sequence[str] = tuple(SOURCES), delay: float = 0.5, scored: bool = True,
+    turn: float = 2.0, probe: float = 30.0,
+) -> AsyncIterator[Crew]:  # fmt: skip
+    """Start the crawl on these workers."""
+    seeds = [f"http://{host}:{web.port}/{top}" for top in ("", "a", "b") for host in (*web.easy, *web.hard)]
+    one = job(seeds, folder, processes=4, delay=(delay, delay), concurrency=32, allow_port=(web.port,), store=store)
+    setup, given = prepare(one)
+    opened = [await open_url(store, embedded=False) for _ in names]
+    record = await Crawls(opened[0]).begin(setup.crawl, setup.spec, [])
+    stop, crew = asyncio.Event(), Crew({}, [])
+    for name, mine in zip(names, opened, strict=True):
+        crew.benches[name] = _worker(Bench(setup, mine, name, stop), name, crew.said, scored, turn, probe)
+    await seed(setup, opened[0], given, record)
+    works = [asyncio.create_task(bench.run()) for bench in crew.benches.values()]
+    try:
+        yield crew
+    finally:
+        stop.set()
+        await asyncio.gather(*works)
+        for bench, mine in zip(crew.benches.values(), opened, strict=True):
+            await bench.close()
+            await mine.close()
+
+
+def _worker(bench: Bench, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float) -> Bench:
+    bench.merit._turn, bench.merit._probe = turn, probe
+    bench.merit._tell = lambda line: said.append((name, line))
+    for collector in (bench.http, bench.robots):
+        options: Any = getattr(collector, "_options")  # noqa: B009 - of this kind of collector
+        options.append((pycurl.INTERFACE, SOURCES[name]))
+        if name == "slow":
+            slowed(collector)
+    if name == "dead":
+        unplug(bench)
+    if not scored:
+        bench.merit.saw = lambda visit: None  # type: ignore[method-assign] # as if there were no scores
+        bench.merit._patience = lambda wait: None
+    return bench
+
+
+def slowed(collector: Any) -> None:
+    """Each answer takes longer."""
+    collect = collector.collect
+
+    async def later(request: Any, headers: Any) -> Any:
+        found = await collect(request, headers)
+        await asyncio.sleep(SLOW)
+        if hasattr(found, "body"):
+            found.elapsed += SLOW
+        return found
+
+    collector.collect = later
+
+
+def unplug(bench: Bench) -> None:
+    """No name server answers."""
+
+    async def nobody(host: str, port: int) -> list[str]:
+        raise OSError("the network is unreachable")
+
+    bench.resolver._lookup = nobody
+
+
+def plug(bench: Bench) -> None:
+    """The network is back."""
+    bench.resolver._lookup = bench.resolver._getaddrinfo
+    bench.resolver._known.clear()

@@ -1,0 +1,161 @@
+"""Lanes and regions, against a real Valkey: which worker gets which host, and what waits for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+
+from frontier.made import A, Beds, paths
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.crew import Crew, Worker
+from gossamer.frontier.lanes import heap, heaps
+from gossamer.frontier.store import Store
+from gossamer.frontier.tasks import Tasks
+from gossamer.politeness.breaker import Trouble
+from gossamer.request import Request, pack
+from gossamer.visit import Adds
+
+B = "https://b.example"
+
+
+async def add(b: object, *requests: Request | str, lane: str = "http", flags: str = "o") -> None:
+    """As a taker does: a request for a region of its own is marked so."""
+    frontier = b.frontier  # type: ignore[attr-defined] # a bed
+    adds: Adds = {}
+    for one in requests:
+        request = one if isinstance(one, Request) else Request(one)
+        host, stored = pack(request)
+        group = (0, host, request.priority, lane + ("?" if request.region else ""), flags, "")
+        adds.setdefault(group, []).extend((*frontier.remainder(hash(request.url) & (2**64 - 1)), stored))
+    await frontier.add(adds)
+
+
+async def standing(store: Store) -> dict[str, list[str]]:
+    """Heap -> its hosts."""
+    keys = sorted([key.decode() async for page in store.scan("{b:000}c:r:*") for key in page])
+    return {key[11:]: [host.decode() for host in await store.client.zrange(key, 0, -1)] for key in keys}
+
+
+async def test_a_worker_gets_the_hosts_of_its_lanes_alone(bed: Beds, store: Store) -> None:
+    plain, slow, eu = bed(lanes=("http",)), bed(lanes=("slow",)), bed(lanes=("http", "http@eu"))
+    await add(plain, f"{A}/1")
+    await add(plain, f"{B}/1", lane="slow")
+    await add(plain, "https://c.example/1", lane="http@eu")
+    assert await standing(store) == {"http": ["a.example"], "http@eu": ["c.example"], "slow": ["b.example"]}
+    assert [c.host for c in await slow.claim()] == ["b.example"]
+    assert sorted(c.host for c in await eu.claim()) == ["a.example", "c.example"]
+    assert await plain.claim() == []
+
+
+async def test_a_worker_without_lanes_of_its_own_serves_all(bed: Beds) -> None:
+    b = bed()
+    await add(b, f"{A}/1", lane="slow@us")
+    await add(b, f"{B}/1", Request(f"{B}/2", region="eu"))
+    assert sorted(paths(await b.claim())) == ["/1", "/1", "/2"]
+
+
+async def test_the_lane_of_a_host_is_that_it_was_first_added_with(bed: Beds, store: Store) -> None:
+    b = bed(lanes=("http",))
+    await add(b, f"{A}/1")
+    await add(b, f"{A}/2", lane="slow")
+    await add(b, f"{B}/1", lane="slow")
+    await add(b, f"{B}/2")
+    assert await standing(store) == {"http": ["a.example"], "slow": ["b.example"]}
+    assert paths(await b.claim()) == ["/1", "/2"]
+
+
+async def test_no_heap_starves_another(bed: Beds) -> None:
+    b = bed(lanes=("http", "http@eu"), delay=1, per_host=1)
+    for i in range(40):
+        await add(b, f"https://h{i}.example/")
+    await add(b, "https://far.example/", lane="http@eu")
+    hosts = []
+    for _ in range(12):
+        hosts += [c.host for c in await b.claim(1)]
+        await asyncio.sleep(0.003)
+    assert "far.example" in hosts, "the plain heap alone would have kept it busy"
+
+
+async def test_hosts_are_left_to_better_workers_for_a_while(bed: Beds) -> None:
+    best, other = bed(), bed()
+    other.frontier.waits = (60, 200)
+    await add(best, *(f"{B}/{i}" for i in range(8)))
+    for claim in await best.claim(4):
+        await best.end(claim, "b", since=0, health="b")
+    assert [c.host for c in (await other.claimed()).claims] == []
+    await add(best, f"{A}/1")
+    got = await other.claimed()
+    assert (got.claims, 0 < got.next_at - got.now <= 60) == ([], True)
+    await asyncio.sleep(0.07)
+    assert [c.host for c in await other.claim()] == ["a.example"]
+    await asyncio.sleep(0.14)
+    (first, *_) = await other.claim()
+    assert (first.host, Trouble.of(first.trouble).hard) == ("b.example", True)
+
+
+async def test_a_host_waits_for_the_region_of_its_next_request(bed: Beds, store: Store) -> None:
+    plain, eu, us = (bed(lanes=lanes) for lanes in (("http",), ("http", "http@eu"), ("http", "http@us")))
+    await add(plain, f"{A}/1", Request(f"{A}/2", region="eu"), f"{A}/3", Request(f"{A}/4", region="us"))
+    assert await standing(store) == {"http": ["a.example"]}
+    first = await plain.claim()
+    assert paths(first) == ["/1", "/3"], "several were taken at once: those for others went back"
+    assert await standing(store) == {"http@eu": ["a.example"]}
+    assert await plain.claim() == []
+    assert await us.claim() == []
+    got = await eu.claim()
+    assert (paths(got), got[0].request.region, got[0].attempt) == (["/2"], "eu", 0)
+    assert await standing(store) == {"http@us": ["a.example"]}
+    assert paths(await us.claim()) == ["/4"]
+    for claim in (*first, *got):
+        await plain.end(claim)
+    assert await standing(store) == {}
+    assert await plain.adds_up()
+
+
+async def test_the_turn_of_the_lowest_level_does_not_stop_a_host(bed: Beds, store: Store) -> None:
+    b = bed(lanes=("http",), delay=1, per_host=1)
+    await add(b, Request(f"{A}/low", region="nowhere", priority=-5), *(f"{A}/{i}" for i in range(12)))
+    done = []
+    for _ in range(40):
+        for claim in await b.claim():
+            done += paths([claim])
+            await b.end(claim, delay=0)
+        await asyncio.sleep(0.002)
+    assert len(done) == 12, "every 8th turn is for what nobody here may have"
+    assert await standing(store) == {"http@nowhere": ["a.example"]}
+
+
+async def test_retries_go_where_they_must(bed: Beds, store: Store) -> None:
+    eu = bed(lanes=("http", "http@eu"))
+    await add(eu, Request(f"{A}/1", region="eu"))
+    (claim,) = await eu.claim()
+    await eu.end(claim, "r", wait=0)
+    assert await standing(store) == {"http@eu": ["a.example"]}
+    (claim,) = await eu.claim()
+    assert claim.attempt == 1
+
+
+async def test_a_redirect_to_the_front_moves_the_host(bed: Beds, store: Store) -> None:
+    b = bed(lanes=("http",))
+    await add(b, f"{A}/1", f"{A}/2")
+    await add(b, Request(f"{A}/child", region="eu"), flags="orf")
+    assert await standing(store) == {"http@eu": ["a.example"]}
+
+
+async def test_what_waits_for_nobody_is_seen(bed: Beds, store: Store) -> None:
+    b = bed()
+    await Crawls(store).begin("c", Spec([A]), [])
+    await add(b, f"{A}/1", f"{B}/1", lane="http@eu")
+    await add(b, "https://c.example/1")
+    (own, eu) = await heaps(store, "c")
+    assert (own.workers, eu.workers, eu.region, eu.ready, eu.stranded) == (None, None, "eu", 2, False)
+    await Tasks(store).submit("c", b"{}")
+    worker = Worker(name="w@h", host="h", pid=1, lanes=["http"], processes=1, version="1")
+    await Crew(store).beat(worker)
+    (own, eu) = await heaps(store, "c")
+    assert (own.workers, own.stranded, eu.workers, eu.stranded) == (1, False, 0, True)
+    worker.region = "eu"
+    await Crew(store).beat(worker)
+    where = await heap(store, "c", "a.example")
+    assert where is not None
+    assert (where.region, where.workers, where.stranded) == ("eu", 1, False)
+    await store.client.delete("gossamer:workers")
