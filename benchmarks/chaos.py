@@ -42,9 +42,8 @@ def main() -> None:
     kinds = options.kinds.split(",")
     strikes = [kinds[n % len(kinds)] for n in range(options.faults)]
     rng.shuffle(strikes)
-    total = options.hosts * options.pages
+    total, began = options.hosts * options.pages, time.monotonic()
     plan = preset("tiny", hosts=options.hosts, pages=options.pages, latency=0.02)
-    began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="gt-") as name,
         watched() as store,
