@@ -75,7 +75,7 @@ local function settle(b)
     local action = ARGV[j + 1]
     verdict(string.sub(action, 1, 1), host, level, entry, j)
     if kind ~= 'landed' then
-      felt(slot(host), string.sub(action, 2), ARGV[j + 7])
+      if #action > 1 then felt(slot(host), string.sub(action, 2), ARGV[j + 7]) end
       release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5]))
     end
     if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
