@@ -56,11 +56,11 @@ def install(place: str, after: int, marker: str) -> None:
     else:
         from gossamer.frontier.verbs import Frontier
 
-        settle = Frontier.settle
+        settle = Frontier.settle_all
 
-        async def settled(self: Frontier, bucket: int, settles: Sequence[Any], *rest: Any, **more: Any) -> Any:
-            answer = await settle(self, bucket, settles, *rest, **more)
+        async def settled(self: Frontier, commits: Sequence[Any]) -> Any:
+            answer = await settle(self, commits)
             hold()
             return answer
 
-        Frontier.settle = settled  # type: ignore[method-assign] # that is the point of it
+        Frontier.settle_all = settled  # type: ignore[method-assign] # that is the point of it
