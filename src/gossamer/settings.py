@@ -243,7 +243,11 @@ def _revealed(one: Given, env: Mapping[str, str]) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
     value = one.value
     bare = _REFERENCE.sub("", str(value))
-    if one.name in ("store", "broker", "cold") and one.where.endswith(FILE) and re.search(r"://[^/@]*:[^/@]+@", bare):
+    if (
+        one.name in ("store", "broker", "cold")
+        and one.where.endswith(FILE)
+        and re.search(r"://[^/@]*:[^/@]+@|[?&]sentinel_password=[^&]", bare)
+    ):
         raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
 
     def put(text: str, found: re.Match[str]) -> str:

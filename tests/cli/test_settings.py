@@ -168,8 +168,16 @@ def test_secrets_come_by_reference_and_are_masked(tmp_path: Path) -> None:
             load([Given("-s", "store", value)], environ={})
 
 
-def test_a_secret_in_the_file_itself_is_refused_and_not_shown(tmp_path: Path) -> None:
-    (tmp_path / "gossamer.toml").write_text('store = "redis://me:hunter2@store.example:1"\n')
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://me:hunter2@store.example:1",
+        "redis+sentinel://a/main?sentinel_password=hunter2",
+        "redis+cluster://:hunter2@a,b",
+    ],
+)
+def test_a_secret_in_the_file_itself_is_refused_and_not_shown(tmp_path: Path, url: str) -> None:
+    (tmp_path / "gossamer.toml").write_text(f'store = "{url}"\n')
     with pytest.raises(ConfigError, match="secret") as caught:
         load(folder=tmp_path, environ={})
     assert "hunter2" not in str(caught.value)

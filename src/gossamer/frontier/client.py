@@ -34,7 +34,7 @@ class Unsure(NamedTuple):
 
 
 _KEYLESS = frozenset(
-    ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "SCAN", "KEYS", "ACL", "CLIENT", "ECHO")
+    ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "SCAN", "ACL", "CLIENT", "ECHO")
 )
 
 
