@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,10 +57,30 @@ def replica_of(pair: Watched | Cluster, bucket: int) -> Process:
     return pair.nodes[pair.nodes.index(pair.master_of(tag(bucket))) + 3]
 
 
-async def opened(url: str, patience: float = 60.0) -> Store:
-    store = connect(url, patience=patience)
-    await store.open(64, "test")
-    return store
+Opened = Callable[[str], Awaitable[Store]]
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opened]:
+    """`await opened(url)`: a patient client that ends with the test."""
+    stores: list[Store] = []
+
+    async def some(url: str) -> Store:
+        stores.append(connect(url, patience=60.0))
+        await stores[-1].open(64, "test")
+        return stores[-1]
+
+    yield some
+    for store in stores:
+        await store.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Process]:
+    """A server that ends with the test, whatever it did meanwhile."""
+    one = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
+    yield one
+    one.kill()
 
 
 async def until(said: Callable[[], bool]) -> None:
@@ -74,7 +94,7 @@ async def claim(frontier: Frontier, bucket: int, k: int = 10) -> list[Claim]:
     return [one for each in got for one in each.claims if each.sure]
 
 
-async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cluster) -> None:
+async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cluster, opened: Opened) -> None:
     store = await opened(pair.url)
     frontier = frontier_of(store)
     hosts = ["a.example", "b.a.example", "c.a.example"]
@@ -95,10 +115,9 @@ async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cl
             assert got[0].now >= asked_first + DELAY, "of the new server's time"
         await asyncio.sleep(0.02)
     assert (await store.guard(store.client.get(f"{tag(bucket)}e"))).split()[1] != b"0"
-    await store.close()
 
 
-async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Cluster) -> None:
+async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Cluster, opened: Opened) -> None:
     store = await opened(pair.url)
     frontier = frontier_of(store)
     bucket = bucket_of("a.example", 64)
@@ -114,10 +133,9 @@ async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Clus
     finally:
         replica_of(pair, bucket).go_on()
     await asyncio.wait_for(adding, 20)
-    await store.close()
 
 
-async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str) -> None:
+async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str, opened: Opened) -> None:
     store = await opened(valkey_url)
     frontier = frontier_of(store)
     await store.client.config_resetstat()
@@ -126,11 +144,9 @@ async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str) -
     for one in await claim(frontier, bucket):
         await frontier.settle(bucket, [Settle(one.token, "d", since=0)], {"pages": 1}, {})
     assert "cmdstat_wait" not in await store.client.info("commandstats")
-    await store.close()
 
 
-async def test_a_server_that_begins_again_holds_its_hosts_too(tmp_path: Path) -> None:
-    server = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
+async def test_a_server_that_begins_again_holds_its_hosts_too(server: Process, opened: Opened) -> None:
     store = await opened(f"redis://127.0.0.1:{server.port}")
     frontier = frontier_of(store)
     bucket = bucket_of("a.example", 64)
@@ -143,19 +159,13 @@ async def test_a_server_that_begins_again_holds_its_hosts_too(tmp_path: Path) ->
     assert await claim(frontier, bucket) == [], "the other host was ready"
     while not await claim(frontier, bucket):  # noqa: ASYNC110 - it comes
         await asyncio.sleep(0.02)
-    await store.close()
-    server.kill()
 
 
 @pytest.fixture
-async def losing(tmp_path: Path) -> AsyncIterator[tuple[Wire, Store]]:
+async def losing(server: Process, opened: Opened) -> AsyncIterator[tuple[Wire, Store]]:
     """A store behind a wire that loses replies."""
-    server = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
     async with wire(server.port) as one:
-        store = await opened(f"redis://127.0.0.1:{one.port}")
-        yield one, store
-        await store.close()
-    server.kill()
+        yield one, await opened(f"redis://127.0.0.1:{one.port}")
 
 
 def lose(one: Wire, store: Store, verb: str) -> None:

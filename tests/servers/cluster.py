@@ -11,7 +11,7 @@ from pathlib import Path
 import redis
 from redis.crc import key_slot
 
-from servers.processes import Process, free_port, until
+from servers.processes import Process, followers, free_port, until
 
 SLOTS = 16384
 
@@ -41,11 +41,7 @@ class Cluster:
         for n, client in enumerate(clients[masters:]):
             until(lambda n=n, client=client: client.execute_command("CLUSTER", "REPLICATE", names[n % masters]))
         until(lambda: all(_fact(client, "cluster_state") == "ok" for client in clients))
-        until(
-            lambda: all(
-                client.info("replication").get("connected_slaves", 0) >= replicas for client in clients[:masters]
-            )
-        )
+        until(lambda: all(followers(client) == replicas for client in clients[:masters]))
         for client in clients:
             client.close()
 

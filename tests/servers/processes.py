@@ -93,3 +93,10 @@ def until(what: Any, seconds: float = 20) -> None:
             pass
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.02)
+
+
+def followers(client: redis.Redis) -> int:
+    """Replicas that follow a master, and have all that it has."""
+    info = client.info("replication")
+    found = [info.get(f"slave{n}") for n in range(int(info["connected_slaves"]))]
+    return sum(isinstance(one, dict) and one["state"] == "online" for one in found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from servers.processes import Process, until
+from servers.processes import Process, followers, until
 
 SERVICE = "frontier"
 
@@ -32,7 +32,7 @@ class Watched:
         config += f"sentinel auth-pass {SERVICE} {password}\n" if password else ""
         self.sentinels = [Process(self.folder, "--sentinel", config=config) for _ in range(sentinels)]
         with self.servers[0].client(**self.password) as client:
-            until(lambda: client.info("replication")["connected_slaves"] == replicas)
+            until(lambda: followers(client) == replicas)
         for sentinel in self.sentinels:
             with sentinel.ready().client() as client:
                 until(
