@@ -87,8 +87,10 @@ def store_of(kind: str) -> Iterator[str]:
                 yield many.url
         else:
             server = Process(Path(folder), "--save", "", "--appendonly", "yes").ready()
-            yield f"redis://127.0.0.1:{server.port}"
-            server.kill()
+            try:
+                yield f"redis://127.0.0.1:{server.port}"
+            finally:
+                server.kill()
 
 
 def once(kind: str, seeds: list[str], output: str, idle: float) -> dict[str, float]:
