@@ -22,10 +22,11 @@ from pathlib import Path
 import redis
 
 from gossamer import feeding, seeding
-from gossamer.assemble import Job, open_store
+from gossamer.assemble import open_store
 from gossamer.door import begin
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
+from gossamer.job import Job
 from gossamer.process import settle_in
 from gossamer.settings import Settings
 

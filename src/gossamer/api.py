@@ -15,7 +15,7 @@ import msgspec
 from gossamer.visit import PageRecord, Row
 
 if TYPE_CHECKING:
-    from gossamer.assemble import Job
+    from gossamer.job import Job
     from gossamer.summary import Summary
 
 ROOM = 1000
@@ -149,8 +149,8 @@ def run(*targets: str, output: str | Sequence[str] = (), **options: Any) -> Summ
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
-    from gossamer.assemble import Output
     from gossamer.door import crawl as begin
+    from gossamer.job import Output
 
     job = job_of(targets, options)
     specs = [output] if isinstance(output, str) else list(output)
@@ -160,7 +160,7 @@ def run(*targets: str, output: str | Sequence[str] = (), **options: Any) -> Summ
 
 def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
     """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where gossamer.toml may lie."""
-    from gossamer.assemble import Job
+    from gossamer.job import Job
     from gossamer.settings import Given, load
 
     own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}

@@ -32,6 +32,7 @@ from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier
 from gossamer.identity.plain import Plain
+from gossamer.job import Setup
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import Collector, FileOutput, Given, TableSink
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
@@ -54,61 +55,6 @@ from gossamer.sinks.opening import Own, open_all
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.visit import Claim
-
-
-class Output(msgspec.Struct, frozen=True):
-    """One `-o` or `-O`, or (`sites`) what sites named for their own items."""
-
-    spec: str
-    overwrite: bool = False
-    sites: tuple[str, ...] = ()
-
-
-class Job(msgspec.Struct, kw_only=True):
-    """All that a crawl was given; it travels to worker processes as JSON."""
-
-    targets: list[str]
-    settings: Settings
-    outputs: list[Output] = []
-    pages: str | None = None
-    name: str | None = None
-    fresh: bool = False
-    text: bool = False
-    links: bool = False
-    headers: dict[str, str] = {}
-    args: dict[str, str] = {}
-    priority: int = 0
-    sitemaps: bool = False
-    watch: float | None = None
-    """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
-    archive: str | None = None
-    """Replay pages from here; nothing is fetched."""
-
-
-class Setup(msgspec.Struct, kw_only=True):
-    """A job made ready by the door: what every worker of the crawl shares."""
-
-    job: Job
-    crawl: str
-    spec: Spec
-    store: str
-    owner: str = ""
-    """This crawl and no other: its name and when it began."""
-    seeds: list[str]
-    """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
-    allowed: list[str]
-    """Private hosts that were typed as seeds."""
-    credentials: dict[str, tuple[str, str]] = {}
-    """By origin."""
-    sites: dict[str, str] = {}
-    """Names and versions of the site files."""
-    alone: bool = True
-    segment: str = ""
-    """On a fleet: the part of the outputs that this process alone writes."""
-    open: bool = False
-    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
-    deadline: float | None = None
-    """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:

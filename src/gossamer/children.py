@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assemble import Bench, Setup, open_url
+from gossamer.assemble import Bench, open_url
 from gossamer.errors import DiskFull, GossamerError, SinkError, StoreError
+from gossamer.job import Setup
 from gossamer.process import settle_in
 
 LEASH = 10.0

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.assemble import Bench, Job, Setup, cold, open_store, open_url, policy
+from gossamer.assemble import Bench, cold, open_store, open_url, policy
 from gossamer.errors import GossamerError, InUse, StoreError, of_data
 from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
@@ -24,6 +24,7 @@ from gossamer.frontier.crawls import LIMITS, Crawls, Record
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
+from gossamer.job import Job, Setup
 from gossamer.page import Page
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary

@@ -21,13 +21,14 @@ from typing import Any, cast
 import msgspec
 
 from gossamer import url as urls
-from gossamer.assemble import Bench, Setup
+from gossamer.assemble import Bench
 from gossamer.beside import beside
 from gossamer.errors import GossamerError, StoreError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
+from gossamer.job import Setup
 from gossamer.producers.source import Batch, Source
 from gossamer.road.taker import Taken
 from gossamer.targets import Rejected

@@ -10,13 +10,14 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import targets
 from gossamer import url as urls
-from gossamer.assemble import Bench, Job, Output, Setup
+from gossamer.assemble import Bench
 from gossamer.errors import UsageError
 from gossamer.feeding import keep_aside
 from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.spiller import bound
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
+from gossamer.job import Job, Output, Setup
 from gossamer.producers.lines import Input
 from gossamer.producers.source import Source, of, streams
 from gossamer.request import Request

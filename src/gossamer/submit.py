@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from gossamer import jobs
-from gossamer.assemble import Job, open_store
+from gossamer import submitted
+from gossamer.assemble import open_store
 from gossamer.door import begin
 from gossamer.errors import ConfigError
 from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.tasks import Tasks
+from gossamer.job import Job
 from gossamer.seeding import prepare, seed
 from gossamer.settings import Settings
 from gossamer.summary import Summary
@@ -26,14 +27,14 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
     """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
-    jobs.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
+    submitted.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
     setup, given = prepare(job)
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url
         record, over = await begin(setup, store, job)
         if over is None:
-            await Tasks(store).submit(setup.crawl, jobs.pack(setup))
+            await Tasks(store).submit(setup.crawl, submitted.pack(setup))
             bare = msgspec.structs.replace(setup, job=msgspec.structs.replace(job, outputs=[], pages=None))
             await seed(bare, store, given, record)
             await feed(bare, store, given.sources, say)

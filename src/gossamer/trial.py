@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assemble import Job
 from gossamer.door import Taps, crawl
+from gossamer.job import Job
 from gossamer.page import Page
 from gossamer.sites.failed import reasons
 from gossamer.summary import Summary

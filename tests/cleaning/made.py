@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from clockwork import Moved
-from gossamer.assemble import Job, Output
 from gossamer.cleaning import Cleaned, clean
 from gossamer.door import crawl
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.store import Store
+from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.summary import Summary
 

@@ -88,8 +88,8 @@ async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
 
 async def _with_letters(bed: Bed, name: str) -> int:
     """A finished crawl with dead letters: hosts that do not answer."""
-    from gossamer.assemble import Job
     from gossamer.door import crawl
+    from gossamer.job import Job
 
     targets = [f"http://127.0.0.1:1/{n}" for n in range(5)]
     settings = bed.settings(allow_private=("127.0.0.0/8",), ignore_robots=True, allow_port=(1,))

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import url as urls
-from gossamer.assemble import Job, Output, open_url
+from gossamer.assemble import open_url
 from gossamer.door import crawl
 from gossamer.frontier.census import Census
+from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.summary import Summary
 from web import Plan

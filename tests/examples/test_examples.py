@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer.assemble import Job, Output
 from gossamer.door import crawl
+from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.sites.check import check, saved
 from gossamer.summary import Summary

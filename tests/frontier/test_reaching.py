@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from gossamer.errors import Away, GossamerError, StoreError
-from gossamer.frontier.fitness import reach
+from gossamer.frontier.fitness import durably, reach
 from gossamer.frontier.store import Store, connect
 from servers.cluster import Cluster
 from servers.processes import Process, free_port
@@ -223,7 +223,7 @@ async def test_all_callers_wait_for_one_prober_and_one_line_tells_of_it(
     server = begin("--save", "", "--appendonly", "yes")
     store = connect(f"redis://127.0.0.1:{server.port}", patience=60.0)
     await store.open(64, "test")
-    await store.durably("SET", "gossamer:x", "1")
+    await durably(store, "SET", "gossamer:x", "1")
     server.kill()
     calls = [asyncio.create_task(store.guard(store.client.get("gossamer:x"))) for _ in range(20)]
     await asyncio.sleep(0.8)

@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "children", "jobs"}, {"door"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "children", "submitted"}, {"door"},
     {"api", "trial", "submit"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -31,7 +31,8 @@ TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name an
 
 SETTINGS_READERS = DOORS | {
     "assemble",
-    "jobs",
+    "job",
+    "submitted",
     "submit",
     "settings",
     "children",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gossamer import feeding, seeding
-from gossamer.assemble import Job, open_store
+from gossamer.assemble import open_store
 from gossamer.door import begin
 from gossamer.frontier.tally import counts
+from gossamer.job import Job
 
 
 async def fed(one: Job) -> dict[str, int]:

@@ -19,12 +19,13 @@ import pytest
 
 from e2e.runs import job, rows
 from gossamer import feeding, seeding
-from gossamer.assemble import Job, open_store
+from gossamer.assemble import open_store
 from gossamer.door import begin, crawl
 from gossamer.errors import ConfigError, StoreError, UsageError
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
 from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.job import Job
 from gossamer.request import unpack
 from gossamer.targets import read
 from producers.feeds import fed

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assemble import Bench, Job, open_url
+from gossamer.assemble import Bench, open_url
 from gossamer.door import begin, end
 from gossamer.frontier.store import FOR_EVER
 from gossamer.frontier.tally import summary
+from gossamer.job import Job
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary
 from web import Web

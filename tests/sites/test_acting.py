@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer.assemble import Job, Output, open_store
+from gossamer.assemble import open_store
 from gossamer.door import crawl
 from gossamer.frontier.crawls import Crawls
+from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.sites import load
 from gossamer.summary import Summary

@@ -13,7 +13,7 @@ from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.assemble import Job, Output
+    from gossamer.job import Job, Output
     from gossamer.settings import Given, Settings
     from gossamer.summary import Summary
 
@@ -113,7 +113,7 @@ def crawl(**words: Any) -> int:
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError, ConfigError."""
-    from gossamer.assemble import Job
+    from gossamer.job import Job
 
     if not words["targets"]:
         raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
@@ -166,14 +166,14 @@ def folder_of(targets: list[str]) -> Path:
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
     """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
-    from gossamer.assemble import Output
+    from gossamer.job import Output
     from gossamer.sinks.formats import parse
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
     specs = [*(output.spec for output in found), *([words["pages"]] if words["pages"] else [])]
     if shared:
-        from gossamer.jobs import shareable
+        from gossamer.submitted import shareable
 
         shareable(specs)
         return found

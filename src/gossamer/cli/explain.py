@@ -136,7 +136,8 @@ class Teller:
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
         """The pure filters, as `add` applies them."""
-        from gossamer.assemble import Job, scope
+        from gossamer.assemble import scope
+        from gossamer.job import Job
         from gossamer.seeding import prepare
         from gossamer.sites import load_all
 
@@ -158,7 +159,7 @@ class Teller:
 
     async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[Gate]:
         """What the page that links to it says: nofollow, of the link or of all its links."""
-        from gossamer.assemble import Job
+        from gossamer.job import Job
         from gossamer.parsing.html import directives
         from gossamer.parsing.links import links
         from gossamer.trial import try_one

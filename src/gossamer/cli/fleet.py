@@ -12,7 +12,7 @@ from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.assemble import Job
+    from gossamer.job import Job
     from gossamer.settings import Settings
     from gossamer.summary import Summary
 

@@ -70,8 +70,8 @@ def run(
     """The trial of one URL."""
     from pathlib import Path
 
-    from gossamer.assemble import Job
     from gossamer.cli.crawl import arguments_of, headers_of
+    from gossamer.job import Job
     from gossamer.trial import try_one
 
     beside = Path(site[0]) if site else Path(".")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from gossamer.cli.show import remark
 
 if TYPE_CHECKING:
-    from gossamer.assemble import Job
     from gossamer.cli.progress import Progress
+    from gossamer.job import Job
     from gossamer.summary import Summary
 
 FORCED = 13

@@ -78,7 +78,7 @@ def add(**words: Any) -> int:
 def for_a_fleet(task: Task) -> None:
     """Say which outputs only a scheduler with --here can write."""
     from gossamer.cli.show import remark
-    from gossamer.jobs import shareable
+    from gossamer.submitted import shareable
 
     try:
         shareable([spec for spec, _ in task.outputs])

@@ -17,8 +17,8 @@ from gossamer.cli.words import Option
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.assemble import Job
     from gossamer.frontier.schedules import Run, Schedule
+    from gossamer.job import Job
     from gossamer.settings import Settings
     from gossamer.summary import Summary
 

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from gossamer import jobs
 from gossamer import sites as site_files
-from gossamer.assemble import Setup, outputs, policy
+from gossamer import submitted
+from gossamer.assemble import outputs, policy
 from gossamer.errors import GossamerError
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue
@@ -19,6 +19,7 @@ from gossamer.frontier.slots import Slots
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.frontier.verbs import Frontier
+from gossamer.job import Setup
 from gossamer.road.outputs import Outputs
 
 log = logging.getLogger("gossamer.worker")
@@ -79,4 +80,4 @@ class Ending:
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")
         found = await self._store.guard(pipe.execute())
-        return jobs.segments([path.decode() for paths in found for path in paths])
+        return submitted.segments([path.decode() for paths in found for path in paths])

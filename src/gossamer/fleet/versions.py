@@ -10,10 +10,11 @@ import json
 from pathlib import Path
 
 from gossamer import sites as site_files
-from gossamer.assemble import Bench, Setup
+from gossamer.assemble import Bench
 from gossamer.errors import ConfigError
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
+from gossamer.job import Setup
 from gossamer.settings import Settings
 
 

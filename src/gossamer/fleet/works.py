@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gossamer import jobs
-from gossamer.assemble import Bench, Setup
+from gossamer import submitted
+from gossamer.assemble import Bench
 from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
@@ -22,6 +22,7 @@ from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.crew import Crew, Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
+from gossamer.job import Setup
 from gossamer.settings import Settings
 
 log = logging.getLogger("gossamer.worker")
@@ -109,7 +110,7 @@ class Works:
     async def _begin(self, task: Task) -> At:
         setup = await self._setup(task, self.segment)
         await self._versions.check(task, setup)
-        for folder in jobs.folders(setup):
+        for folder in submitted.folders(setup):
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         await self._crew.name(f"{task.name}/{self.segment}", self.segment)
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
@@ -121,7 +122,7 @@ class Works:
         raw = await self._tasks.job(task.name)
         if raw is None:
             raise ConfigError(f"crawl {task.name} was removed")
-        return jobs.unpack(raw, self.me.settings, self._store.url, segment)
+        return submitted.unpack(raw, self.me.settings, self._store.url, segment)
 
     async def _ended(self, task: Task, at: At) -> None:
         """A crawl's work ended by itself within a slice."""

@@ -15,10 +15,10 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away, GossamerError
+from gossamer.frontier.explaining import passing
 from gossamer.frontier.patience import Patience
 from gossamer.frontier.server import Server
 from gossamer.frontier.servers import Servers
-from gossamer.frontier.trouble import passing
 
 HOPS = 5
 """Redirections of a Cluster that one call follows."""

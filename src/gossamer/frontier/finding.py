@@ -16,8 +16,8 @@ from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.frontier.address import Address, Place
+from gossamer.frontier.explaining import explained, passing
 from gossamer.frontier.server import LOOK, Server
-from gossamer.frontier.trouble import explained, passing
 
 SLOTS = 16384
 Range = tuple[int, int, Place]

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from gossamer.errors import Away, StoreError
 from gossamer.frontier import keys
-from gossamer.frontier.trouble import explained
+from gossamer.frontier.explaining import explained
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 
-from gossamer.frontier.trouble import passing
+from gossamer.frontier.explaining import passing
 
 FIRST, LONGEST = 0.1, 1.0
 """Seconds between two probes: they double from the first to the longest, less up to a quarter at random."""

@@ -15,9 +15,9 @@ from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away
 from gossamer.frontier.address import Address, Place
+from gossamer.frontier.explaining import explained
 from gossamer.frontier.finding import SLOTS, Look, Nodes, Range, Sentinels, by_itself
 from gossamer.frontier.server import Server
-from gossamer.frontier.trouble import explained
 
 FRESH = 5.0
 """Seconds for which a look is good when nothing fails."""

@@ -15,9 +15,9 @@ from gossamer.errors import ConfigError, GossamerError
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
+from gossamer.frontier.explaining import explained
 from gossamer.frontier.fitness import check
 from gossamer.frontier.servers import Servers
-from gossamer.frontier.trouble import explained
 
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64

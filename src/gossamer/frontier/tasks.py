@@ -34,7 +34,7 @@ class Tasks:
         self._store = store
 
     async def submit(self, name: str, job: bytes) -> None:
-        """Give a crawl to the fleet: `job` is all that a worker needs (`jobs`)."""
+        """Give a crawl to the fleet: `job` is all that a worker needs (`submitted`)."""
         await self._do(self._store.client.hset(keys.record(name), "job", job))
 
     async def job(self, name: str) -> bytes | None:

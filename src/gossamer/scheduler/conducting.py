@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from gossamer.assemble import Job
 from gossamer.door import crawl as crawl_here
 from gossamer.errors import GossamerError, InUse, StoreError
 from gossamer.frontier.crawls import ENDED, Crawls
 from gossamer.frontier.schedules import Run, Schedules
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import summary as summary_of
+from gossamer.job import Job
 from gossamer.scheduler.making import job_of
 from gossamer.settings import Settings
 from gossamer.summary import Summary

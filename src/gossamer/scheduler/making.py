@@ -11,15 +11,15 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import targets
 from gossamer.api import job_of as job_of_options
-from gossamer.assemble import Job, Output
 from gossamer.errors import UsageError
 from gossamer.frontier.schedules import Run, Schedule, Task, check_name
-from gossamer.jobs import folder_of
+from gossamer.job import Job, Output
 from gossamer.masking import mask
 from gossamer.revisit.cron import Cron
 from gossamer.revisit.due import MISSED, OVERLAP, starts
 from gossamer.settings import Settings
 from gossamer.sinks.formats import parse
+from gossamer.submitted import folder_of
 
 _PLACES = re.compile(r"\{([^{}]*)\}")
 

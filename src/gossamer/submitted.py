@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assemble import Output, Setup
 from gossamer.errors import ConfigError, UsageError
+from gossamer.job import Output, Setup
 from gossamer.settings import Settings
 from gossamer.sinks.formats import FORMATS, parse
 from gossamer.targets import read

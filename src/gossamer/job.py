@@ -1,0 +1,63 @@
+"""What a crawl was given (`Job`), and that made ready for all of its workers (`Setup`): values that travel as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.frontier.crawls import Spec
+from gossamer.settings import Settings
+
+
+class Output(msgspec.Struct, frozen=True):
+    """One `-o` or `-O`, or (`sites`) what sites named for their own items."""
+
+    spec: str
+    overwrite: bool = False
+    sites: tuple[str, ...] = ()
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """All that a crawl was given; it travels to worker processes as JSON."""
+
+    targets: list[str]
+    settings: Settings
+    outputs: list[Output] = []
+    pages: str | None = None
+    name: str | None = None
+    fresh: bool = False
+    text: bool = False
+    links: bool = False
+    headers: dict[str, str] = {}
+    args: dict[str, str] = {}
+    priority: int = 0
+    sitemaps: bool = False
+    watch: float | None = None
+    """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
+    archive: str | None = None
+    """Replay pages from here; nothing is fetched."""
+
+
+class Setup(msgspec.Struct, kw_only=True):
+    """A job made ready by the door: what every worker of the crawl shares."""
+
+    job: Job
+    crawl: str
+    spec: Spec
+    store: str
+    owner: str = ""
+    """This crawl and no other: its name and when it began."""
+    seeds: list[str]
+    """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
+    allowed: list[str]
+    """Private hosts that were typed as seeds."""
+    credentials: dict[str, tuple[str, str]] = {}
+    """By origin."""
+    sites: dict[str, str] = {}
+    """Names and versions of the site files."""
+    alone: bool = True
+    segment: str = ""
+    """On a fleet: the part of the outputs that this process alone writes."""
+    open: bool = False
+    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
+    deadline: float | None = None
+    """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
