@@ -16,11 +16,11 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy
-from gossamer.errors import GossamerError, InUse, StoreError, of_data
+from gossamer.errors import ConfigError, GossamerError, InUse, StoreError, of_data
 from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
-from gossamer.frontier.crawls import LIMITS, Crawls, Record
+from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -92,10 +92,14 @@ async def crawl(
                 await asyncio.to_thread(embedded.leave)
 
 
-async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary | None]:
-    """Create the crawl or take it up; the summary when it is finished already."""
+async def begin(setup: Setup, store: Store, job: Job, state: str = "running") -> tuple[Record, Summary | None]:
+    """Create the crawl or take it up, in this state; the summary when it is finished already."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
+    if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
+        raise ConfigError(
+            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
+        )
     if known is not None and job.fresh:
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
@@ -106,7 +110,7 @@ async def begin(setup: Setup, store: Store, job: Job) -> tuple[Record, Summary |
             return known, summary
     limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
     outputs = [output.spec for output in setup.job.outputs]
-    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits)
+    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
@@ -257,9 +261,8 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     crawls = Crawls(store)
     if outcome == "cancelled":
         await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])
-    limits = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
-    state = "limited" if outcome in limits else outcome
-    await crawls.set(setup.crawl, state, limits.get(outcome, ""))
+    state = "limited" if outcome in OUTCOMES else outcome
+    await crawls.set(setup.crawl, state, OUTCOMES.get(outcome, ""))
     return await Census(store).summary(setup.crawl)
 
 

@@ -166,9 +166,14 @@ async def feeding(
         await bench.close()
 
 
-async def feed(setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None) -> None:
-    """Add all that producers give, while nobody need be at work."""
+async def feed(
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None,
+    begun: Callable[[], Awaitable[None]] | None = None,
+) -> None:  # fmt: skip
+    """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end before them."""
     async with feeding(setup, store, sources, say) as work:
+        if begun is not None:
+            await begun()
         if work is not None:
             bench = Bench(setup, store, "spiller", asyncio.Event())
             try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from gossamer import submitted
 from gossamer.assemble import open_store
 from gossamer.door import begin
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, GossamerError
 from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
@@ -32,12 +33,16 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
     store, _ = await open_store(job.settings)
     try:
         setup.store = store.url
-        record, over = await begin(setup, store, job)
+        record, over = await begin(setup, store, job, "paused")
         if over is None:
-            await Tasks(store).submit(setup.crawl, submitted.pack(setup))
+            tasks = Tasks(store)
             bare = msgspec.structs.replace(setup, job=msgspec.structs.replace(job, outputs=[], pages=None))
-            await seed(bare, store, given, record)
-            await feed(bare, store, given.sources, say)
+            try:
+                await seed(bare, store, given, record)
+                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, submitted.pack(setup)))
+            except GossamerError as error:
+                await tasks.turn(setup.crawl, "paused", "stopped", str(error))
+                raise
         return setup.crawl
     finally:
         await store.close()

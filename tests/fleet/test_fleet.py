@@ -112,6 +112,24 @@ def test_pause_resume_cancel_and_weight(fleet: Fleet, web: Web) -> None:
     assert (summary["state"], summary["pending"]) == ("cancelled", 0)
 
 
+def test_a_crawl_is_submitted_again(fleet: Fleet, web: Web) -> None:
+    fleet.worker(processes=2)
+    seeds = web.plan.seeds()
+    name = fleet.submit(*seeds, output="out/", delay="0.05", limit="60")
+    assert fleet.ended(name)["pages"] == 60
+    fleet.submit(*seeds, output="out/", delay="1", limit="150")
+    until("pages", lambda: fleet.json("status", name)["pages"] > 70)
+    wrong = ["submit", *seeds, "--allow-private", "127.0.0.0/8", "--fresh", "--limit", "30"]
+    assert f"gossamer stop {name}" in fleet.run(*wrong, code=4)
+    assert f"gossamer stop {name}" in fleet.run("crawl", *wrong[1:], code=4)
+    fleet.submit(*seeds, output="out/", delay="0.01", limit="300")
+    summary = fleet.ended(name)
+    assert (summary["state"], summary["pages"]) == ("limited", 300)
+    assert len({row["url"] for row in fleet.rows()}) == len(fleet.rows()) == 300
+    fleet.run(*wrong, "--quiet", "--wait", "-O", "out/")
+    assert len({row["url"] for row in fleet.rows()}) == len(fleet.rows()) == 30
+
+
 def test_names_are_unique(fleet: Fleet) -> None:
     fleet.worker("w")
     fleet.ready(1)

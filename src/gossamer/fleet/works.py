@@ -18,7 +18,7 @@ from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
 from gossamer.fleet.load import Load
 from gossamer.fleet.versions import Versions
-from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.crew import Crew, Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
@@ -33,7 +33,6 @@ DRAIN = 12.0
 """Seconds that a crawl which ended has to settle what is under way here."""
 AGAIN = 10.0
 """Seconds that a crawl which could not be worked on is left alone by this process."""
-LIMITS = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
 
 
 class Me(NamedTuple):
@@ -49,8 +48,8 @@ class Me(NamedTuple):
 class At:
     """A crawl that this process works on."""
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
+    def __init__(self, bench: Bench, task: Task) -> None:
+        self.bench, self.began, self.revision = bench, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
 
 
@@ -76,6 +75,8 @@ class Works:
         for name in self._lacks.keys() - tasks.keys():
             await self._refuse(name, None)
         for task in tasks.values():
+            if task.name in self._at and self._at[task.name].began != task.began:
+                await self._drop(task.name)
             if task.state == "running":
                 await self._join(task)
             elif task.name in self._at and task.state == "ending":
@@ -92,7 +93,7 @@ class Works:
             await self._ended(task, at)
             return
         try:
-            if at is None or not self._versions.same(task, at.bench):
+            if at is None or at.revision != task.revision or not self._versions.same(task, at.bench):
                 if at is not None:
                     await self._leave(task.name)
                 at = await self._begin(task)
@@ -115,7 +116,7 @@ class Works:
         await self._crew.name(f"{task.name}/{self.segment}", self.segment)
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
                       lanes=self.me.lanes, region=self.me.settings.region or "")  # fmt: skip
-        self._at[task.name] = At(bench)
+        self._at[task.name] = At(bench, task)
         return self._at[task.name]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
@@ -141,16 +142,14 @@ class Works:
             await self._leave(task.name)
             self._shy[task.name] = time.monotonic() + AGAIN
             return
-        if outcome in LIMITS:
-            await self._tasks.turn(task.name, "running", "ending", LIMITS[outcome], ends_as="limited")
-        elif outcome == "finished" and await self._all_given(task.name):
+        if at.revision != task.revision:
+            return  # it was submitted again: other limits hold
+        if outcome in OUTCOMES:
+            await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
+        elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
             self._shy[task.name] = time.monotonic() + TICK  # its seeds are still being added
-
-    async def _all_given(self, name: str) -> bool:
-        """Whether all seeds are in, those of long lists, too."""
-        return (await Crawls(self._store).need(name)).seeded and not await unread(self._store, name)
 
     async def _refuse(self, name: str, why: str | None) -> None:
         """Do no work for a crawl for a while, and say why; None: the work is done again."""
@@ -180,11 +179,20 @@ class Works:
             await at.bench.close()
         await self._crew.unname(f"{name}/{self.segment}", self.segment)
 
+    async def _drop(self, name: str) -> None:
+        """Forget a crawl: what is known of it here is not to be trusted. Nothing is committed by that."""
+        at = self._at.pop(name)
+        self._fair.drop(name)
+        if at.work is not None:
+            at.work.cancel()
+            await asyncio.gather(at.work, return_exceptions=True)
+        await at.bench.close()
+
     async def rest(self, broken: bool) -> None:
         """The end of a slice: what is under way ends, what was not begun goes back.
 
         After a surprise, and when the store was away (`broken`: it may have come back without its last second), what we
-        remember of a crawl is not to be trusted: it is dropped. Nothing is committed by that.
+        remember of a crawl is not to be trusted: it is dropped.
         """
         for name, at in list(self._at.items()):
             work, at.work = at.work, None
@@ -192,9 +200,7 @@ class Works:
             if isinstance(error, BaseException):
                 log.warning("crawl %s: %s", name, error)
             if broken or isinstance(error, BaseException):
-                del self._at[name]
-                self._fair.drop(name)
-                await at.bench.close()
+                await self._drop(name)
 
     async def beat(self) -> None:
         """Say that this process still writes its parts of the outputs."""
@@ -206,3 +212,8 @@ class Works:
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await self._leave(name)
+
+
+async def all_given(store: Store, crawl: str) -> bool:
+    """Whether all seeds are in, those of long lists, too."""
+    return (await Crawls(store).need(crawl)).seeded and not await unread(store, crawl)

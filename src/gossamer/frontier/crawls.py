@@ -38,6 +38,9 @@ class Spec(msgspec.Struct, frozen=True):
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
 """What must be the same; other targets of a crawl with the same name are further seeds."""
 
+OUTCOMES = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
+"""What a crawl's work ended with that makes it `limited`, and the reason that is shown."""
+
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages")
 """Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had."""
 
@@ -111,7 +114,7 @@ class Crawls:
 
     async def begin(
         self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None,
-        limits: dict[str, Any] | None = None,
+        limits: dict[str, Any] | None = None, state: str = "running",
     ) -> Record:  # fmt: skip
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
         check_name(name)
@@ -122,7 +125,7 @@ class Crawls:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
-        fields: dict[str, str] = {"state": "running", "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
+        fields: dict[str, str] = {"state": state, "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
         fields["limits"] = json.dumps(limits or {})

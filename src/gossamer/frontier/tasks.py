@@ -16,6 +16,12 @@ return 1
 """
 
 
+_SUBMIT = """
+redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '')
+return redis.call('HINCRBY', KEYS[1], 'revision', 1)
+"""
+
+
 class Task(NamedTuple):
     """A crawl of the fleet, as a worker looks at it twice a second."""
 
@@ -25,6 +31,10 @@ class Task(NamedTuple):
     spent: float
     sites: dict[str, str]
     ends_as: str
+    began: str
+    """When it began; anew means that nothing of what was known of it holds."""
+    revision: int
+    """How often it was submitted since."""
 
 
 class Tasks:
@@ -34,8 +44,8 @@ class Tasks:
         self._store = store
 
     async def submit(self, name: str, job: bytes) -> None:
-        """Give a crawl to the fleet: `job` is all that a worker needs (`submitted`)."""
-        await self._do(self._store.client.hset(keys.record(name), "job", job))
+        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`)."""
+        await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job))
 
     async def job(self, name: str) -> bytes | None:
         """What was submitted."""
@@ -47,15 +57,15 @@ class Tasks:
         names = await Crawls(self._store).names()
         pipe = self._store.client.pipeline(transaction=False)
         for name in names:
-            pipe.hmget(keys.record(name), ["state", "weight", "spent", "sites", "ends_as"])
+            pipe.hmget(keys.record(name), ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision"])
             pipe.hexists(keys.record(name), "job")
         found = await self._store.guard(pipe.execute())
         tasks = []
         for at, name in enumerate(names):
-            (state, weight, spent, sites, ends_as), fleet = found[2 * at], found[2 * at + 1]
+            (state, weight, spent, sites, ends_as, began, revision), fleet = found[2 * at], found[2 * at + 1]
             if fleet and state and state.decode() in UNDER_WAY:
                 tasks.append(Task(name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"),
-                                  (ends_as or b"").decode()))  # fmt: skip
+                                  (ends_as or b"").decode(), (began or b"").decode(), int(revision or 0)))  # fmt: skip
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
