@@ -1,0 +1,120 @@
+"""Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we know (docs/blocks.md).
+
+One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises an answer decides. An answer
+with a good status and without a telling header, title or word in it costs some ten microseconds, whatever its size.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, Answer, Block, Headers, flat
+from gossamer.politeness.blocks.vendors import VENDORS
+from gossamer.politeness.blocks.walls import WALLS
+
+__all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
+
+NAMES = (
+    "cloudflare", "datadome", "akamai", "perimeterx", "imperva", "aws-waf", "cloudfront", "distil", "kasada", "recaptcha", "hcaptcha",
+    "turnstile", "anubis", "generic",
+)  # fmt: skip
+KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
+
+_FIRST, _LAST = 6 << 10, 1 << 10
+"""Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
+_TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
+"""Headers that only refusals have."""
+_WORDS = (
+    b"aptcha", b"APTCHA", b"hallenge", b"_Incapsula_Resource", b"KPSDK", b"bm-verify", b"sec-if-cpt",
+    b"ProtectionInitialized", b"gokuProps",
+)  # fmt: skip
+_PLACES = ("/sorry/", "captcha", "punish", "perfdrive", "authwall", "/blocked?", "anubis", "/login", "checkpoint")
+"""Parts of the addresses at which notices stand."""
+_MORE = (
+    *_WORDS,
+    b"obot",
+    b"uman",
+    b"locked",
+    b"anned",
+    b"enied",
+    b"document.cookie",
+    b"assword",
+    b"unusual",
+    b"location.re",
+)
+_TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_USUAL = re.compile(rb"[^<>]{12,}")
+_NOTICE = re.compile(
+    rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
+    rb"|request|sorry|wait|challenge|ddos"
+    rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]",
+    re.IGNORECASE,
+)
+_SCRIPT = re.compile(rb"<script[\s>]")
+_ROOT = re.compile(
+    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
+    rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
+)
+_ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
+
+
+def block(status: int, headers: Headers, body: bytes, url: str) -> Block | None:
+    """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their names in any case.
+
+    >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
+    Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
+    >>> block(200, {"content-type": "text/html"}, b"<title>Captchas, a history</title><p>Once upon a time", "https://example.com/")
+    """
+    if 300 <= status < 400 or status in (204, 205):
+        return None
+    known = flat(headers)
+    if status not in REFUSING and _TELLING.isdisjoint(known) and not (_text(known, body) and _odd(status, body, url)):
+        return None
+    page = Answer(status, known, body, url)
+    for detector in VENDORS:
+        if found := detector(page):
+            return found
+    for wall in WALLS:
+        if found := wall(page):
+            return found
+    return None
+
+
+def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
+    """Whether a page is a shell that scripts are to fill: nothing to read, though nobody shuts us out.
+
+    >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
+    True
+    """
+    known = flat(headers)
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 256 << 10:
+        return False
+    page = Answer(status, known, body, url)
+    if (
+        not _SCRIPT.search(page.low)
+        or len(page.text) > 400
+        or b"<frameset" in page.low
+        or block(status, known, body, url)
+    ):
+        return False
+    return len(page.text) < 60 or bool(_ROOT.search(page.low) or _ASKS.search(page.low))
+
+
+def _text(headers: dict[str, str], body: bytes) -> bool:
+    """Whether the answer is a page for people."""
+    kind = headers.get("content-type", "")
+    return "html" in kind or (not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<"))
+
+
+def _odd(status: int, body: bytes, url: str) -> bool:
+    """Whether a page with a good status is worth a closer look: small, without a usual title, or with a word of blocks in it."""
+    if len(body) > HEAD + TAIL:
+        return False
+    if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
+        return True
+    title = _TITLE.search(body, 0, 8192)
+    if title is not None and _USUAL.match(title[1]) and not _NOTICE.search(title[1]):
+        window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
+        if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
+            return False
+    return body.count(b"<a ") <= LINKS

@@ -1,0 +1,190 @@
+"""What is no vendor's own page: captchas that stand alone, notices of smaller vendors and of sites, log-in walls, empty and decoy pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gossamer.politeness.blocks.answer import Answer, Block, clip
+from gossamer.politeness.blocks.marks import (
+    AGAIN,
+    ASKED,
+    COOKIE,
+    DEFAULTS,
+    INVISIBLE,
+    LIMITED,
+    LOGIN_URL,
+    NOTICES,
+    SHOWN,
+    SIGHTS,
+    URL,
+    WIDGETS,
+)  # fmt: skip
+from gossamer.politeness.blocks.words import CHECKS, HINTS, LOGIN, LOGIN_TITLE, PLAIN, TITLES, VERDICTS
+
+
+def captcha(page: Answer) -> Block | None:
+    """A captcha that is the whole page; one in a form that asks for something else is the form's."""
+    if not page.alone or page.status in (404, 410) or not any(word in page.low for word in SIGHTS):
+        return None
+    if page.fields or page.links > 25:
+        return None
+    for vendor, element, scripts in WIDGETS:
+        found = element.search(page.low)
+        loaded = page.marks(*scripts)
+        if vendor == "recaptcha" and page.status < 400 and INVISIBLE.search(page.low):
+            continue
+        signs = ((f"page: {clip(found[0].decode('latin-1'))}",) if found else ()) + loaded
+        if not signs or (not found and vendor == "generic" and page.status < 400):
+            continue
+        if page.status >= 400 and page.status != 401:
+            return Block(vendor, "captcha", (*signs, f"status {page.status}"))
+        if found and len(page.text) < 60:
+            return Block(vendor, "captcha", signs)
+        asked = next(filter(None, _said(page.text)), None) or TITLES.fullmatch(page.title)
+        if asked:
+            return Block(vendor, "captcha", (*signs, f"text: {clip(asked[0])}"))
+    return None
+
+
+def notice(page: Answer) -> Block | None:
+    """Pages of smaller vendors, and of big sites."""
+    if page.alone and (found := URL.search(page.url.lower())):
+        return Block("generic", "captcha", (f"url: {found[0]}",))
+    if mitigated := page.headers.get("x-vercel-mitigated"):
+        return Block(
+            "generic",
+            "challenge" if "challenge" in mitigated else "denied",
+            (f"header x-vercel-mitigated: {clip(mitigated)}",),
+        )
+    if "sg-captcha" in page.headers:
+        return Block("generic", "captcha", ("header sg-captcha",))
+    if not page.alone:
+        return None
+    for kind, marks in NOTICES:
+        if (kind != "denied" or page.refuses) and (signs := page.marks(*marks)):
+            return Block("generic", kind, signs)
+    if page.title.startswith("vercel security checkpoint"):
+        return Block("generic", "challenge", ("title: vercel security checkpoint",))
+    if (
+        len(page.low) < 16_384
+        and len(page.text) < 120
+        and not page.fields
+        and COOKIE.search(page.low)
+        and AGAIN.search(page.low)
+    ):
+        return Block("generic", "challenge", ("page: sets a cookie and loads itself again",))
+    return None
+
+
+def login(page: Answer) -> Block | None:
+    """A log-in where something else was asked for."""
+    url = page.url.lower()
+    if page.alone and (found := LOGIN_URL.search(url)):
+        return Block("generic", "login", (f"url: {found[0]}",))
+    if page.status == 401:
+        return Block("generic", "login", ("status 401",))
+    if not page.thin or page.status not in (200, 203, 403) or ASKED.search(url):
+        return None
+    wanted = LOGIN.search(page.text)
+    if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
+        return Block("generic", "login", (f"text: {clip(wanted[0])}",))
+    if (
+        page.password
+        and len(page.text) < 600
+        and urlsplit(url).path not in ("", "/")
+        and LOGIN_TITLE.fullmatch(page.title)
+    ):
+        return Block("generic", "login", (f"title: {clip(page.title)}", "page: asks for a password"))
+    return None
+
+
+def told(page: Answer) -> Block | None:
+    """A notice in words. A refusal needs one sentence; a page with status 200 must say nothing else."""
+    if page.status in (404, 410) or not page.thin:
+        return None
+    title = TITLES.fullmatch(page.title) if page.title else None
+    if not page.refuses and not title and len(page.title.split()) > 3:
+        return None
+    verdict, check = _said(page.text)
+    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check) if found)
+    if title:
+        signs = (f"title: {clip(page.title)}", *signs)
+    if not signs:
+        return None
+    kind = _kind(page, bool(check), bool(verdict))
+    if page.refuses and page.status not in (401, 402):
+        if verdict or check or (title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)):
+            return _edge(page, kind, (*signs, f"status {page.status}"))
+        return None
+    if page.fields or page.links > 12 or page.status >= 400 or _article(page):
+        return None
+    short = len(page.text) <= 400
+    nameless = short and len(page.title.split()) <= 3
+    if (title and (verdict or check or (short and PLAIN.fullmatch(page.title)))) or (verdict and nameless):
+        return Block("generic", kind, signs)
+    return None
+
+
+def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
+    """What turns us away, and what wants a proof."""
+    if text.isascii() and not any(hint in text for hint in HINTS):
+        return None, None
+    return VERDICTS.search(text), CHECKS.search(text)
+
+
+def _article(page: Answer) -> bool:
+    return page.marks(b"<article", b"<main", b"<nav", b"<time") != ()
+
+
+def _kind(page: Answer, check: bool, verdict: bool) -> str:
+    if page.status == 429 or LIMITED.search(page.title + " " + page.text):
+        return "rate-limit"
+    if "captcha" in page.text or b"captcha" in page.low:
+        return "captcha"
+    return "challenge" if check and not verdict else "denied"
+
+
+def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
+    """A notice without a name is the edge's whose headers it has."""
+    server = page.headers.get("server", "").lower()
+    if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
+        for vendor, header, known in (
+            ("cloudflare", "header server: cloudflare", server == "cloudflare"),
+            ("akamai", "header server: akamaighost", server.startswith("akamai")),
+            ("cloudfront", "header server: cloudfront", server == "cloudfront"),
+        ):
+            if known:
+                return Block(vendor, kind, (*signs, header))
+    return Block("generic", kind, signs)
+
+
+def refused(page: Answer) -> Block | None:
+    """The status alone. A 503 or a 404 is no block by itself."""
+    status = page.status
+    if status in (420, 429):
+        return Block("generic", "rate-limit", (f"status {status}",))
+    if status in (403, 407, 418, 430, 451, 999):
+        kind = "login" if status == 403 and page.thin and page.password else "denied"
+        return Block("generic", kind, (f"status {status}",))
+    return None
+
+
+def hollow(page: Answer) -> Block | None:
+    """A page of nothing at all, or the page of a server that nobody set up, deep in a site."""
+    if page.status not in (200, 202, 203):
+        return None
+    if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):
+        return Block("generic", "empty", ("page: nothing on it",))
+    if (
+        page.thin
+        and urlsplit(page.url).path not in ("", "/")
+        and DEFAULTS.fullmatch(page.title)
+        and "index of" not in page.title
+    ):
+        return Block("generic", "decoy", (f"title: {clip(page.title)}",))
+    return None
+
+
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, hollow, refused)

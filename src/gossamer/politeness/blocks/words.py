@@ -1,0 +1,122 @@
+"""What notices say to a visitor, in the languages of the web. Looked for in the visible text of pages that say hardly anything else."""
+
+from __future__ import annotations
+
+import re
+
+VERDICTS = re.compile(
+    r"you (?:have been|are|were) (?:temporarily |currently )?(?:blocked|banned|being rate limited)"
+    r"|your (?:ip|ip address|access|request|connection|device|network|browser)(?: address)?(?: \S{3,45})?"
+    r"(?: to (?:this|our) \w+)? (?:has been|have been|was|is) "
+    r"(?:temporarily |automatically |currently )?(?:blocked|banned|denied|restricted|limited|rejected|suspended|blacklisted)"
+    r"|(?:this|the|your) (?:ip|request)(?: address)? (?:has been|was|is) (?:automatically )?(?:blocked|banned|rejected)"
+    r"|access (?:to (?:this|our) (?:page|site|website|resource|service) (?:has been|is|was)|has been|was) "
+    r"(?:temporarily )?(?:denied|blocked|restricted|limited)"
+    r"|blocked by (?:our |the |a )?(?:network )?(?:security|firewall|waf|web application firewall|administrator)"
+    r"|(?:the requested url was|request) rejected\b.{0,60}(?:administrator|support id|security)"
+    r"|(?:unusual|suspicious|automated|abnormal|malicious|robotic|bot[- ]like) (?:traffic|activity|behaviou?r|requests|queries|access)"
+    r"|too many requests|rate limit(?:ed)? exceeded|you are being rate limited"
+    r"|exceeded (?:a|the|your) (?:secondary )?rate limit"
+    r"|not available in your (?:country|region|location)|your country (?:is|has been) (?:blocked|not allowed)"
+    r"|(?:ihre?|deine?) (?:ip(?:-adresse)?|anfrage|zugriff|zugang)[^.]{0,40}(?:gesperrt|blockiert|eingeschränkt|abgelehnt)"
+    r"|ungewöhnliche[rn]? (?:datenverkehr|aktivitäten|zugriffe)|zu viele anfragen"
+    r"|votre (?:adresse )?(?:ip|accès|requête)[^.]{0,40}(?:bloquée?|refusée?|suspendue?)"
+    r"|trafic (?:inhabituel|exceptionnel)|trop de requêtes"
+    r"|(?:su|tu) (?:dirección )?(?:ip|acceso|solicitud)[^.]{0,40}(?:bloquead[oa]|denegad[oa]|restringid[oa])"
+    r"|tráfico (?:inusual|sospechoso)|demasiadas solicitudes"
+    r"|seu (?:endereço )?(?:ip|acesso)[^.]{0,40}(?:bloqueado|negado)|tráfego incomum|muitas solicitações"
+    r"|(?:il tuo|l'|il suo) ?(?:indirizzo )?(?:ip|accesso)[^.]{0,40}(?:bloccato|negato)"
+    r"|traffico (?:insolito|anomalo)|troppe richieste"
+    r"|(?:uw|je) (?:ip-adres|toegang)[^.]{0,40}(?:geblokkeerd|geweigerd)|ongebruikelijk verkeer|te veel verzoeken"
+    r"|(?:ваш ip|доступ)[^.]{0,60}(?:заблокирован|ограничен|запрещ[её]н)"
+    r"|подозрительн(?:ый трафик|ая активность)|слишком много запросов"
+    r"|(?:twój adres ip|dostęp)[^.]{0,40}(?:zablokowany|ograniczony)|nietypowy ruch|zbyt wiele żądań"
+    r"|olağan dışı trafik|erişiminiz engellen|çok fazla istek"
+    r"|(?:访问|请求|您的ip|ip地址)[^。]{0,20}(?:被拒绝|受限|被拦截|被禁止|过于频繁|频繁|异常)|异常流量|请求过多"
+    r"|アクセスが(?:拒否|制限|集中|ブロック)|通常と異なるトラフィック|リクエストが多すぎます"
+    r"|접근이? ?(?:차단|거부|제한)|비정상적인 (?:트래픽|접근)|요청이 너무 많습니다"
+)
+"""A sentence that turns this visitor away."""
+
+CHECKS = re.compile(
+    r"(?:verify|confirm|prove|make sure|check(?:ing)?|verifying|ensure|show us)(?: that| if|ing)? "
+    r"(?:you(?:'re|’re| are)|that you|it's really you)[^.]{0,20}"
+    r"(?:human|robot|bot|person|you sending)"
+    r"|are you (?:a )?(?:human|robot|bot)|robot or human"
+    r"|(?:i am|i'm|i’m|you are|you're|you’re) (?:human|not (?:a )?(?:robot|bot))\b"
+    r"|(?:complete|solve|pass|enter|type)[^.]{0,40}(?:captcha|security check|characters|challenge|puzzle|the code)"
+    r"|checking your browser|checking if the site connection is secure|review the security of your connection"
+    r"|press (?:&|and) hold|slide to verify|drag the slider"
+    r"|enable (?:javascript|js|cookies)(?: and (?:javascript|js|cookies|disable any ad blocker))?"
+    r"|(?:kein|keine) (?:roboter|maschine)|sicherheits(?:überprüfung|prüfung|abfrage)"
+    r"|überprüfen sie, ob sie ein mensch|bestätigen sie"
+    r"|(?:pas|n'êtes pas) un robot|vérification de sécurité|vérifi(?:er|ez) que vous êtes|je suis humain"
+    r"|no (?:eres|es|soy) un robot|verificación de seguridad"
+    r"|verific(?:ar|a|amos) que (?:usted )?(?:eres|es|sea) humano"
+    r"|não (?:é|sou) um robô|verificação de segurança|non sei un robot|verifica di sicurezza|geen robot"
+    r"|beveiligingscontrole"
+    r"|не (?:являетесь )?робот|отправляли вы, а не робот|проверка (?:безопасности|браузера)|подтвердите, что"
+    r"|nie jesteś robotem|weryfikacja|robot olmadığınızı|güvenlik kontrolü"
+    r"|安全验证|人机验证|验证码|完成.{0,6}验证|拖动.{0,6}滑块|不是机器人|人機驗證|安全驗證|驗證碼"
+    r"|ロボットではありません|セキュリティチェック|認証してください|로봇이 아닙니다|보안 (?:확인|문자)|자동입력 방지"
+)
+"""A sentence that wants a proof of this visitor."""
+
+HINTS = (
+    "block", "ban", "denied", "restrict", "limit", "reject", "suspend", "unusual", "suspicious", "automated",
+    "abnormal", "malicious", "bot", "too many", "not available in", "country", "human", "verif", "captcha", "check",
+    "challenge", "characters", "puzzle", "hold", "slide", "enable", "gesperrt", "abgelehnt", "anfragen", "refus",
+    "trafic", "trop de", "solicitudes", "muitas", "negad", "troppe", "weigerd", "verkeer", "verzoeken",
+    "zablokowany", "nietypowy", "zbyt", "istek", "sicherheits", "bestätigen", "mensch", "roboter", "robo",
+    "verific", "veiligings", "trafik", "accesso", "trafego", "weryfikacja", "bloque", "blocc", "blok", "denegad",
+    "restringid", "eingeschr", "protect", "huma", "really you", "person",
+)  # fmt: skip
+"""What every ASCII text that either finds has one of."""
+
+TITLES = re.compile(
+    r"(?:error )?(?:40[13]|429|503)?[ :\-–|.]*"
+    r"(?:(?:access|permission|request) (?:is |was |has been )?(?:denied|blocked|forbidden|rejected|restricted)"
+    r"|access to this page has been denied|forbidden|blocked|you have been blocked"
+    r"|you(?:'ve| have) been blocked|too many requests|rate limit(?:ed| exceeded)?"
+    r"|attention required|security (?:check|verification|challenge|checkpoint)"
+    r"|are you (?:a )?(?:human|robot|bot)|robot or human|robot check|bot (?:check|verification|detected|challenge)"
+    r"|human (?:verification|check)|captcha(?: challenge| verification| required)?|recaptcha"
+    r"|verif(?:y|ying)(?: that)? you(?:'re| are)(?: a)? human|checking your browser"
+    r"|just a moment|one moment,? please|please wait|please verify|ddos protection|ddos-guard"
+    r"|pardon our interruption|unusual traffic|sorry|validation|client challenge|challenge(?: page)?"
+    r"|zugriff verweigert|zugang gesperrt|sicherheitsüberprüfung|nur einen moment|einen moment,? bitte"
+    r"|accès (?:refusé|interdit|restreint)|un instant|vérification de sécurité"
+    r"|acceso (?:denegado|restringido)|un momento|acesso (?:negado|bloqueado)|um momento"
+    r"|accesso (?:negato|bloccato)|un attimo|toegang geweigerd|een moment geduld"
+    r"|доступ (?:ограничен|запрещ[её]н|заблокирован)|ой!|один момент|odmowa dostępu|dostęp zablokowany"
+    r"|momencik|erişim engellendi|bir dakika"
+    r"|访问被拒绝|访问受限|安全验证|验证码拦截|人机验证|百度安全验证|请稍候|アクセス拒否"
+    r"|アクセスが拒否されました|少々お待ちください|접근 거부|접근이 차단되었습니다|잠시만 기다리십시오)"
+    r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
+)
+"""A whole title that a notice has; what follows a bar is the site's name."""
+
+PLAIN = re.compile(
+    r"(?:error )?(?:40[13])?[ :\-–|.]*(?:(?:access |permission )?(?:denied|forbidden)|access is denied|unauthorized)[ !.]*"
+    r"|(?:http )?(?:error )?403\b.{0,40}"
+)
+"""A title that any server gives to any refusal."""
+
+LOGIN = re.compile(
+    r"(?:you )?(?:must|need to|have to|please) (?:be )?(?:log(?:ged)?|sign(?:ed)?)[ -]?in "
+    r"(?:to (?:continue|view|see|access|read|proceed|use|perform|your account)|first|before)"
+    r"|(?:log|sign) ?in (?:or (?:sign up|register|create an account) )?to (?:continue|view|see|access|read|proceed)"
+    r"|(?:sign up|join|register) (?:now )?to (?:view|see|continue|access)|login required"
+    r"|authentication required|members only"
+    r"|(?:bitte )?(?:melden sie sich an|anmelden),? um|anmeldung erforderlich|connectez-vous pour"
+    r"|connexion requise|inicia(?:r)? sesión para|accedi per|faça login para"
+    r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
+    r"|登录后(?:查看|继续)|ログインして(?:ください)?|로그인이 필요"
+)
+"""A sentence that wants a log-in before anything is shown."""
+LOGIN_TITLE = re.compile(
+    r"(?:log|sign)[ -]?(?:in|on)\b.{0,60}|.{0,60}\b(?:log|sign)[ -]?in|anmelden.{0,60}|anmeldung.{0,60}"
+    r"|einloggen.{0,60}|connexion.{0,60}|se connecter.{0,60}"
+    r"|iniciar sesión.{0,60}|accedi.{0,60}|entrar.{0,60}|вход.{0,60}|войти.{0,60}|zaloguj.{0,60}"
+    r"|logowanie.{0,60}|登录.{0,60}|ログイン.{0,60}|로그인.{0,60}"
+)
