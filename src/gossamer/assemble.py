@@ -36,6 +36,7 @@ from gossamer.job import Setup
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import Collector, FileOutput, Given, TableSink
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
+from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -125,7 +126,7 @@ def collector(
     if settings.cache:
         from gossamer.collectors.cache import CacheCollector
 
-        return CacheCollector(plain, settings.cache, given)
+        return CacheCollector(plain, settings.cache, given, worth_keeping)
     return plain
 
 
@@ -306,7 +307,7 @@ def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
     usual = None if settings.delay is None else Delay(*settings.delay)
     return Treatment(
         needs.retries if needs.retries is not None and settings.retries else settings.retries,
-        usual if delay is None else Delay(delay, delay), needs.robots and not settings.ignore_robots,
+        usual if delay is None else Delay(delay, delay), needs.robots and not settings.ignore_robots, needs.blocks,
     )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ class Page(msgspec.Struct):
     """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent again)."""
     lag: float = 0.0
     """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
+    block: str | None = None
+    """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""

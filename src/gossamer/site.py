@@ -28,6 +28,7 @@ KNOWN = (
     "pace",
     "headers",
     "must_have",
+    "blocks",
     "lane",
     "region",
     "retries",
@@ -66,8 +67,9 @@ class Site:
     `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns of the URLs (path and query)
     that are this site's; seeds: URLs; follow: None (what the page functions yield; without functions every link in scope),
     True, patterns of links to follow, a function of the page that gives links, or False; pace: seconds from start to start, or
-    Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; retries: the wait before each
-    (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
+    Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; blocks: patterns of pages that are
+    blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
+    `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
     lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
@@ -79,8 +81,8 @@ class Site:
     def __init__(
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
         follow: Follow = None, ladder: str | Iterable[str] = ("plain",), pace: Pace | float | str | None = None,
-        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), lane: str | None = None,
-        region: str | None = None,
+        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (),
+        blocks: bool | str | Iterable[str] = True, lane: str | None = None, region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
         args: Mapping[str, Any] | None = None,
         **unknown: Any,
@@ -107,6 +109,9 @@ class Site:
         self.pace: Pace | None = read("pace", _pace, pace)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
+        self.blocks: bool | tuple[re.Pattern[str], ...] = (
+            blocks if isinstance(blocks, bool) else read("blocks", _patterns, blocks)
+        )
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
         self.sinks: tuple[str, ...] = read("sinks", _several, sinks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.page import Failure, Page
+from gossamer.politeness.blocks import Block
 from gossamer.request import Request
 from gossamer.road.decide import MOST_HOPS, decide, retry_after, wait
 from gossamer.verdict import ERRORS, SKIPS, Done, Drop, Redirected, Retry, Verdict
@@ -59,6 +60,26 @@ def test_verdict(request_: Request, result: Page | Failure, target: str | None, 
             assert reason in ERRORS
         case Drop(skip=reason):
             assert reason in SKIPS
+
+
+BLOCKS: list[tuple[int, Block, Verdict]] = [
+    (403, Block("akamai", "denied", ("a", "b")), Retry("blocked", "akamai denied (a; b)")),
+    (200, Block("datadome", "captcha", ("a",)), Retry("blocked", "datadome captcha (a)")),
+    (503, Block("cloudflare", "challenge", ("a",)), Retry("blocked", "cloudflare challenge (a)", 7.0)),
+    (200, Block("generic", "login", ("a",)), Retry("blocked", "generic login (a)")),
+    (200, Block("generic", "decoy", ("a",)), Retry("blocked", "generic decoy (a)")),
+    (200, Block("generic", "rate-limit", ("a",)), Retry("rate-limited", "generic rate-limit (a)")),
+    (403, Block("generic", "denied", ("status 403",)), Done("http-4xx")),
+    (401, Block("generic", "login", ("status 401",)), Done("http-4xx")),
+    (429, Block("generic", "rate-limit", ("status 429",)), Retry("rate-limited", "HTTP 429")),
+    (200, Block("generic", "empty", ("a",)), Done()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "block", "verdict"), BLOCKS)
+def test_verdict_of_a_block(status: int, block: Block, verdict: Verdict) -> None:
+    headers = {"retry_after": "7"} if isinstance(verdict, Retry) and verdict.after else {}
+    assert decide(Request(URL), page(status, **headers), None, False, block) == verdict
 
 
 @pytest.mark.parametrize(

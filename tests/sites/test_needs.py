@@ -56,10 +56,19 @@ def test_robots_are_ignored_where_every_site_of_the_host_says_so() -> None:
     assert needs([], "a.example").robots
 
 
+def test_blocks_are_those_of_the_closest_site_that_speaks_of_them() -> None:
+    usual, own = made(name="x", hosts=["a.example"]), made(name="y", hosts=["*.a.example"], blocks=False)
+    assert needs([usual, own], "a.example").blocks is False
+    assert needs([usual], "a.example").blocks is True
+    assert acts([usual, own])
+    assert not acts([usual])
+
+
 def test_treatment_of_a_host() -> None:
     settings = Settings(delay=(5.0, 10.0), retries=(60.0,))
-    assert treatment(Needs(), settings) == ((60.0,), Delay(5.0, 10.0), True)
-    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == ((1.0, 2.0), Delay(0.0, 0.0), False)
+    assert treatment(Needs(), settings) == ((60.0,), Delay(5.0, 10.0), True, True)
+    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == ((1.0, 2.0), Delay(0.0, 0.0), False, True)
+    assert treatment(Needs(blocks=False), settings).blocks is False
     assert treatment(Needs(retries=()), settings).retries == ()
     assert treatment(Needs(retries=(1.0,)), Settings(retries=())).retries == ()  # --retries none is said for all
     assert not treatment(Needs(), Settings(ignore_robots=True)).obey

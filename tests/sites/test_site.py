@@ -121,6 +121,8 @@ def test_defaults_and_short_forms() -> None:
     assert site.hosts == ("a.example",)
     assert site.seeds == ("https://a.example/",)
     assert site.must_have == ("h1",)
+    assert site.blocks is True
+    assert [one.pattern for one in Site("a", blocks="!login").blocks] == ["!login"]  # type: ignore[union-attr]
     assert site.pace == Pace(2.0)
     assert site.retries == (1.0, 2.0)
     assert Site("a", pace=Pace(per_host=4)).pace == Pace(None, 4)

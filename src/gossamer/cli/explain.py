@@ -47,7 +47,7 @@ def explain(
     put_table((), [("now", told["now"]), ("why", told["why"])])
     if told["attempts"]:
         print()
-        heads = ("ts", "attempt", "status", "outcome", "seconds", "error")
+        heads = ("ts", "attempt", "status", "outcome", "seconds", "error", "block")
         put_table(heads, [[line.get(head) for head in heads] for line in told["attempts"]])
     return 0
 

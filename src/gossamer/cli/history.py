@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 MOST = 256 << 20
 """Bytes of the log that are looked through, from its end."""
 STEP = 1 << 20
+LINES = 200_000
 
 
 def last_attempts(
@@ -38,6 +41,19 @@ def last_attempts(
             if len(found) >= limit:
                 break
     return found[::-1]
+
+
+def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[dict[str, Any]]:
+    """The last requests to a host in a crawl that met a block, the latest first; LINES of the log are looked through."""
+    found: list[dict[str, Any]] = []
+    sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
+    for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), LINES):
+        if len(found) >= limit:
+            break
+        if sign in line and b'"block":null' not in line:
+            with suppress(msgspec.MsgspecError):
+                found.append(decode(line))
+    return [line for line in found if line.get("block")]
 
 
 def backwards(path: Path) -> Iterator[bytes]:

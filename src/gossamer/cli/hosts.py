@@ -17,6 +17,9 @@ For = Annotated[str | None, Option("--for", metavar="TIME", help="Only for 90s, 
 Delay = Annotated[str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")]
 AtOnce = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")]
 
+LAST = 3
+"""Blocks of a host that are shown, of each crawl."""
+
 
 def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """The host's state, robots.txt, pace, and what each crawl holds of it."""
@@ -84,11 +87,20 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
         view = await Census(store).host(host)
     if not view.known:
         raise UsageError(f"no crawl has met the host {host}")
+    met = blocks(settings, view)
     if as_json:
-        put_json(plain(view))
+        put_json({**plain(view), "blocks": met})
     else:
-        put_table((), list(lines(view)))
+        put_table((), [*lines(view), *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met)])
     return 0
+
+
+def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
+    """The last blocks met there, in the attempts logs that lie in our data folder; the latest of a crawl first."""
+    from gossamer.cli.history import last_blocks
+
+    found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
+    return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]
 
 
 def lines(view: HostView) -> list[tuple[str, str]]:

@@ -106,7 +106,7 @@ def show(trial: Trial) -> None:
     from gossamer.cli.show import named, put_table
 
     plain = told(trial)
-    heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error")
+    heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
     put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
     page = dict(plain["page"] or {})
     links, text = page.pop("out_links", None) or [], page.pop("text", None)

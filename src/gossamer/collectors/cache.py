@@ -1,7 +1,7 @@
 """An HTTP cache for development: each answer is fetched once, then replayed (`--cache DIR`).
 
 A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again. Only answers that
-stay are kept: no failure, no 5xx, 408, 425 or 429. Processes may share the folder: files are written aside and renamed.
+stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the folder: files are written aside and renamed.
 
 Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their values change with
 each answer and each hour, and a crawl that ran an hour ago would be fetched anew. Who logs in by a form as somebody else
@@ -15,7 +15,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
@@ -52,12 +52,14 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 class CacheCollector:
     """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people gave; without it
-    all count as given. Raises ConfigError when the folder cannot be used."""
+    all count as given; `worth`: whether an answer may be kept. Raises ConfigError when the folder cannot be used."""
 
     name = "cache"
 
-    def __init__(self, inner: Collector, folder: str, given: Given | None = None) -> None:
-        self._inner, self._given = inner, given
+    def __init__(
+        self, inner: Collector, folder: str, given: Given | None = None, worth: Callable[[Page], bool] = lambda _: True
+    ) -> None:
+        self._inner, self._given, self._worth = inner, given, worth
         self._bounced: dict[bytes, None] = {}
         self._counter = itertools.count()
         try:
@@ -83,7 +85,7 @@ class CacheCollector:
                 entry.wire, self.name, entry.version, entry.address, 0,
             )  # fmt: skip
         result = await self._inner.collect(request, headers)
-        if isinstance(result, Page) and result.status < 500 and result.status not in _PASSING:
+        if isinstance(result, Page) and result.status < 500 and result.status not in _PASSING and self._worth(result):
             self._write(key, result)
             self._note(key, request.url, result.status, result.headers)
         return result

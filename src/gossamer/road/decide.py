@@ -7,6 +7,7 @@ import time
 from email.utils import parsedate_to_datetime
 
 from gossamer.page import Failure, Page
+from gossamer.politeness.blocks import Block
 from gossamer.request import Request
 from gossamer.verdict import SKIPS, Done, Drop, Redirected, Retry, Verdict
 
@@ -14,15 +15,21 @@ MOST_HOPS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
-def decide(request: Request, result: Page | Failure, target: str | None, same: bool) -> Verdict:
+def decide(
+    request: Request, result: Page | Failure, target: str | None, same: bool, block: Block | None = None
+) -> Verdict:
     """What becomes of a request.
 
     target: where a redirect leads, in fetch form, None when its Location is no http(s) URL;
-    same: the target has the request's own canonical form (a cookie or tracking bounce).
+    same: the target has the request's own canonical form (a cookie or tracking bounce);
+    block: the block that the answer is. One that its status alone tells is what the status says; an empty page is a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
     status = result.status
+    if block is not None and not block.bare and block.kind != "empty":
+        reason = "rate-limited" if block.kind == "rate-limit" else "blocked"
+        return Retry(reason, block.line(), retry_after(result.header("retry-after")))
     if 200 <= status < 300 or status == 304:
         return Done()
     if status in REDIRECTS and result.header("location") is not None:

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector, Frontier
 from gossamer.politeness import access, pace
+from gossamer.politeness.blocks.own import Blocks
 from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.request import Request, split
@@ -24,11 +25,12 @@ ROOM = 10_000
 
 
 class Treatment(NamedTuple):
-    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed."""
+    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, what a block is."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
     obey: bool = True
+    blocks: Blocks = True
 
 
 class Gate:

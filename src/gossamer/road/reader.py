@@ -14,6 +14,7 @@ from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
+from gossamer.politeness.blocks import Block
 from gossamer.request import Request
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Taken, Taker
@@ -77,6 +78,8 @@ class Reader:
         view = View(page, document, claim.request)
         parsed = run(site, view)
         taken, rows = Taken(), list[Row]()
+        if parsed.missing:
+            page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
         if parsed.error is None:
             self._follow(site, view, parsed, links, taken)
         try:

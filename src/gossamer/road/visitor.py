@@ -13,6 +13,7 @@ import msgspec
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
 from gossamer.politeness import pace
+from gossamer.politeness.blocks.own import seen_by
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import records
@@ -142,13 +143,15 @@ class Visitor:
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
         request = claim.request
         result = await self.collector.collect(request, self.identity.headers(request))
-        target, same = None, False
+        target, same, block = None, False, None
         if isinstance(result, Page):
             self.identity.took(result)
+            block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
+            result.block = block.line() if block is not None else None
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
                 target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)
-        return result, decide(request, result, target, same)
+        return result, decide(request, result, target, same, block)
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
         """The visit of a verdict."""
@@ -246,7 +249,7 @@ class Visitor:
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
         """The host's pace after this answer, and when it may be asked next."""
-        slow = isinstance(result, Page) and result.status in SLOW_DOWN
+        slow = isinstance(result, Page) and (result.status in SLOW_DOWN or " rate-limit " in (result.block or ""))
         before = pace.parse(claim.pace)
         fixed = self.treat(claim.host).fixed
         if fixed is None or slow or before.doublings:

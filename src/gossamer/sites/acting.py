@@ -1,4 +1,4 @@
-"""What the sites say of a host beyond its pages: pace, headers, retries, robots. Matched by host alone, before any URL is known."""
+"""What the sites say of a host beyond its pages: pace, headers, retries, robots, blocks. Matched by host alone, before any URL is known."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Needs(NamedTuple):
     robots: bool = True
     lane: str | None = None
     region: str | None = None
+    blocks: Any = True
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -38,12 +39,14 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         not own or any(site.robots for site in own),
         first((site.lane for site in own if site.says_lane), None),
         first((site.region for site in own), None),
+        next((site.blocks for site in own if site.blocks is not True), True),
     )
 
 
 def acts(sites: Sequence[LoadedSite]) -> bool:
     """Whether any site wants something of its own, so that hosts need be looked at."""
-    return any(s.site.pace or s.site.headers or s.site.retries is not None or not s.site.robots for s in sites)
+    own = [one.site for one in sites]
+    return any(s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own)
 
 
 def heap(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:

@@ -27,6 +27,8 @@ class Parsed(msgspec.Struct):
     detail: str = ""
     function: str = ""
     """The function's name; empty when the site has none for the page."""
+    missing: str = ""
+    """What the page must have and has not."""
 
 
 def run(loaded: LoadedSite, view: View) -> Parsed:
@@ -39,7 +41,8 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     except ValueError as error:
         return Parsed(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
-        return Parsed(error="parse", detail=f"the page has no {missing[0]!r}, which site {site.name} must have")
+        detail = f"the page has no {missing[0]!r}, which site {site.name} must have"
+        return Parsed(error="parse", detail=detail, missing=missing[0])
     if function is None:
         if use is not None:
             known = ", ".join(one.name for one in site.functions)

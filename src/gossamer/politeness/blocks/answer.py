@@ -48,6 +48,14 @@ class Block(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.vendor} {self.kind}"
 
+    def line(self) -> str:
+        """Vendor, kind and signs in one line.
+
+        >>> Block("generic", "denied", ("status 403",)).line()
+        'generic denied (status 403)'
+        """
+        return f"{self} ({'; '.join(self.signs)})"
+
 
 class Answer:
     """A response. Header names in lower case, values of one name joined by a line end."""
