@@ -58,17 +58,17 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """A response. Header names in lower case, values of one name joined by a line end."""
+    """A response. Header names in lower case, values of one name joined by a line end. whole: all of its body is looked at."""
 
-    def __init__(self, status: int, headers: Headers, body: bytes, url: str) -> None:
-        self.status, self.body, self.url = status, body, url
+    def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
+        self.status, self.body, self.url, self.whole = status, body, url, whole or len(body) <= HEAD + TAIL
         self.headers = flat(headers)
 
     @cached_property
     def low(self) -> bytes:
         """The body's start and end, ASCII letters in lower case."""
         body = self.body
-        return (body if len(body) <= HEAD + TAIL else body[:HEAD] + b"\n" + body[-TAIL:]).lower()
+        return (body if self.whole else body[:HEAD] + b"\n" + body[-TAIL:]).lower()
 
     @cached_property
     def title(self) -> str:

@@ -142,6 +142,8 @@ ASKED = re.compile(
     r"/(?:[\w-]*log-?in|sign-?in|log-?on|sign-?on|auth|account|anmelden|anmeldung|connexion|sso|oauth"
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
+BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
+"""A part of the page that is named after a captcha."""
 COOKIE = re.compile(rb"document\.cookie ?=")
 AGAIN = re.compile(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
 SHOWN = re.compile(

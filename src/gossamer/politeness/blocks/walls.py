@@ -10,6 +10,7 @@ from gossamer.politeness.blocks.answer import Answer, Block, clip
 from gossamer.politeness.blocks.marks import (
     AGAIN,
     ASKED,
+    BOX,
     COOKIE,
     DEFAULTS,
     INVISIBLE,
@@ -21,7 +22,17 @@ from gossamer.politeness.blocks.marks import (
     URL,
     WIDGETS,
 )  # fmt: skip
-from gossamer.politeness.blocks.words import CHECKS, HINTS, LOGIN, LOGIN_TITLE, PLAIN, TITLES, VERDICTS
+from gossamer.politeness.blocks.words import (
+    CHECKS,
+    DENIED,
+    HINTS,
+    LOGIN,
+    LOGIN_TITLE,
+    PERSONAL,
+    PLAIN,
+    TITLES,
+    VERDICTS,
+)
 
 
 def captcha(page: Answer) -> Block | None:
@@ -67,15 +78,17 @@ def notice(page: Answer) -> Block | None:
             return Block("generic", kind, signs)
     if page.title.startswith("vercel security checkpoint"):
         return Block("generic", "challenge", ("title: vercel security checkpoint",))
-    if (
-        len(page.low) < 16_384
-        and len(page.text) < 120
-        and not page.fields
-        and COOKIE.search(page.low)
-        and AGAIN.search(page.low)
-    ):
+    if _reloads(page):
         return Block("generic", "challenge", ("page: sets a cookie and loads itself again",))
     return None
+
+
+def _reloads(page: Answer) -> bool:
+    """Whether it is a script that sets a cookie and loads the page again, and nothing else: a shell has styles, roots, more scripts."""
+    low = page.low
+    if len(low) > 8192 or len(page.text) > 60 or b"<link" in low or b"<img" in low or low.count(b"<script") > 2:
+        return False
+    return bool(COOKIE.search(low) and AGAIN.search(low)) and not page.fields and b"<div id=" not in low
 
 
 def login(page: Answer) -> Block | None:
@@ -105,7 +118,8 @@ def told(page: Answer) -> Block | None:
     if page.status in (404, 410) or not page.thin:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
-    if not page.refuses and not title and len(page.title.split()) > 3:
+    boxed = BOX.search(page.low) is not None
+    if not page.refuses and not title and not boxed and len(page.title.split()) > 3:
         return None
     verdict, check = _said(page.text)
     signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check) if found)
@@ -120,9 +134,10 @@ def told(page: Answer) -> Block | None:
         return None
     if page.fields or page.links > 12 or page.status >= 400 or _article(page):
         return None
-    short = len(page.text) <= 400
-    nameless = short and len(page.title.split()) <= 3
-    if (title and (verdict or check or (short and PLAIN.fullmatch(page.title)))) or (verdict and nameless):
+    short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
+    plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
+    personal = verdict and short and brief and (not page.title or PERSONAL.match(verdict[0]))
+    if (title and (verdict or check)) or plain or personal or (check and boxed and short):
         return Block("generic", kind, signs)
     return None
 

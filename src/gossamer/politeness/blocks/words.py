@@ -102,6 +102,13 @@ PLAIN = re.compile(
 )
 """A title that any server gives to any refusal."""
 
+DENIED = re.compile(r"denied|forbidden|permission|not (?:authori[sz]ed|allowed)|blocked|403\b")
+"""What a plain refusal says."""
+PERSONAL = re.compile(
+    r"you |your |this ip|the ip|access |ihr|dein|votre|s[ue]u? |tu |il |l'|uw |je |ваш|доступ|twój|dostęp|您|访问|请求|アクセス|접근"
+)
+"""How a verdict on this visitor begins; others speak of verdicts in general."""
+
 LOGIN = re.compile(
     r"(?:you )?(?:must|need to|have to|please) (?:be )?(?:log(?:ged)?|sign(?:ed)?)[ -]?in "
     r"(?:to (?:continue|view|see|access|read|proceed|use|perform|your account)|first|before)"
@@ -118,5 +125,5 @@ LOGIN_TITLE = re.compile(
     r"(?:log|sign)[ -]?(?:in|on)\b.{0,60}|.{0,60}\b(?:log|sign)[ -]?in|anmelden.{0,60}|anmeldung.{0,60}"
     r"|einloggen.{0,60}|connexion.{0,60}|se connecter.{0,60}"
     r"|iniciar sesión.{0,60}|accedi.{0,60}|entrar.{0,60}|вход.{0,60}|войти.{0,60}|zaloguj.{0,60}"
-    r"|logowanie.{0,60}|登录.{0,60}|ログイン.{0,60}|로그인.{0,60}"
+    r"|logowanie.{0,60}|.{0,60}(?:登录|登錄|ログイン|로그인).{0,60}"
 )
