@@ -87,9 +87,9 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
     True
     """
     known = flat(headers)
-    if not 200 <= status < 300 or not _text(known, body) or len(body) > 256 << 10:
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10:
         return False
-    page = Answer(status, known, body, url)
+    page = Answer(status, known, body, url, whole=True)
     if (
         not _SCRIPT.search(page.low)
         or len(page.text) > 400
