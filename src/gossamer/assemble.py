@@ -44,6 +44,7 @@ from gossamer.road.merit import Merit
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
+from gossamer.road.reading import Reading
 from gossamer.road.room import Room
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taker
@@ -271,6 +272,7 @@ class Bench:
         """
         if not self._opened:
             await self.outputs.open()
+            self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
             self._opened = True
         await self._state()
         settings = self.setup.job.settings
@@ -294,6 +296,8 @@ class Bench:
             async with asyncio.timeout(1.0):  # others take the record away, too
                 await self.merit.close()
         self.outputs.release()
+        if self.reader.reading is not None:
+            self.reader.reading.close()
         await self.http.close()
         await self.robots.close()
         await self.resolver.close()

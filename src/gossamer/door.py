@@ -26,6 +26,7 @@ from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
 from gossamer.page import Page
+from gossamer.road.reading import last_read
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary
 from gossamer.visit import Claim
@@ -141,11 +142,13 @@ async def timed(store: Store, record: Record) -> AsyncIterator[None]:
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
-    """The folder's lock proves that nobody lives: all leases return at once, and nobody is blamed."""
+    """The folder's lock proves that nobody lives: all leases return at once; blamed are the pages that were being read."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
+        last = last_read(Path(setup.job.settings.data) / crawl)
         for bucket in range(store.buckets):
-            while (await frontier.sweep(bucket, nobody_lives=True))[0]:
+            blamed = [token for where, token in last if where == bucket]
+            while (await frontier.sweep(bucket, nobody_lives=True, blamed=blamed))[0]:
                 pass
 
 

@@ -60,6 +60,14 @@ async def test_when_nobody_lives_all_leases_return_and_nobody_is_blamed(bed: Bed
     assert [c.crashes for c in await b.claim()] == [0, 0]
 
 
+async def test_when_nobody_lives_what_was_being_read_is_blamed(bed: Beds) -> None:
+    b = bed(delay=0, per_host=2)
+    await b.add(f"{A}/1", f"{A}/2")
+    one, two = await b.claim()
+    assert (await b.frontier.sweep(0, nobody_lives=True, blamed=[two.token, 12345]))[0] == 2
+    assert {c.request.url: c.crashes for c in await b.claim()} == {one.request.url: 0, two.request.url: 1}
+
+
 async def test_a_claim_whose_rows_were_not_durable_when_its_worker_died_returns(bed: Beds) -> None:
     b = bed(delay=0)
     await b.add(f"{A}/1")

@@ -1,11 +1,15 @@
 -- Purpose: return the claims whose lease ran out to the front of their queues.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, limit, delay ms of an unknown host, all (1: nobody lives, every lease returns now and no crash is counted).
+-- ARGV: crawl, limit, delay ms of an unknown host, all (1: nobody lives, every lease returns now and no crash is counted
+--   but of the tokens that follow: their pages were being read when the reader died).
 -- Returns: {claims returned, open and producers at work, added, infra}: the counts decide with a second sweep whether the crawl is finished.
 -- Promise: a claim whose worker died is not an attempt; after 10 such deaths the URL is dead with reason crash.
 --   The host waits its delay from now: the dead worker may just have asked it.
 -- Cost: 10 us an expired lease.
-local all, touched = ARGV[4] == '1', {}
+local all, touched, blamed = ARGV[4] == '1', {}, {}
+for i = 5, #ARGV do
+  blamed[ARGV[i]] = true
+end
 local tokens = call('ZRANGE', C .. 'l', '-inf', all and '+inf' or now, 'BYSCORE', 'LIMIT', 0, ARGV[2])
 for _, token in ipairs(tokens) do
   local host, level, kind, n0, n1, entry = parts(call('HGET', C .. 'lp', token))
@@ -15,7 +19,7 @@ for _, token in ipairs(tokens) do
   if kind ~= 'landed' then
     release(host, n0, n1, 0, math.max(num(hv[3], num(hv[1], tonumber(ARGV[3]))), num(hv[2], 0)), 0)
   end
-  local crashes = string.byte(entry, 3) - 48 + (all and 0 or 1)
+  local crashes = string.byte(entry, 3) - 48 + ((all and not blamed[token]) and 0 or 1)
   local again = string.sub(entry, 1, 2) .. string.char(48 + crashes) .. string.sub(entry, 4)
   if kind == 'robots' then
     call('HDEL', T .. 'h:' .. host, 'rb')

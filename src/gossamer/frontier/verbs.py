@@ -148,9 +148,11 @@ class Frontier:
         lost = await self.store.run("renew", bucket, self.crawl, self.policy.lease, *tokens)
         return [int(token) for token in lost]
 
-    async def sweep(self, bucket: int, limit: int = 1000, nobody_lives: bool = False) -> tuple[int, int, int, int]:
-        """Return claims whose lease ran out; (returned, open, added, infrastructure)."""
-        got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives))
+    async def sweep(
+        self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
+    ) -> tuple[int, int, int, int]:
+        """Return claims whose lease ran out; (returned, open, added, infrastructure). `blamed`: tokens that killed whoever lived."""
+        got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
 
     def sweeping(self, limit: int = 1000, nobody_lives: bool = False) -> Any:

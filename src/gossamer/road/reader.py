@@ -16,6 +16,7 @@ from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
 from gossamer.request import Request
+from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.visitor import Read
@@ -47,9 +48,20 @@ class Reader:
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
         """Hears of each page before it is read."""
+        self.reading: Reading | None = None
+        """Where the claim that is being read is noted, in case its page ends the process."""
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
         """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
+        if self.reading is None:
+            return self._read(claim, page, error)
+        self.reading.begins(claim.bucket, claim.token)
+        try:
+            return self._read(claim, page, error)
+        finally:
+            self.reading.ends()
+
+    def _read(self, claim: Claim, page: Page, error: str | None) -> Read:
         if self.tap is not None:
             self.tap(claim, page)
         if claim.request.use == "@sitemap":

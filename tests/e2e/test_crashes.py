@@ -1,0 +1,70 @@
+"""A page that kills the process that reads it: it alone is blamed, ends as a dead letter, and no other page is lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from e2e.runs import begin, command, job, rows
+from gossamer import url as urls
+from gossamer.road.reading import Reading, last_read
+from web import graph, preset, serve
+
+DEATHS, PAGES = 3, 30
+FEWER = (
+    "from pathlib import Path; read = Path.read_text; "
+    "Path.read_text = lambda *given, **more: read(*given, **more).replace('crashes >= 10', 'crashes >= 3')"
+)
+"""Three deaths are enough: that it takes ten is shown in tests/frontier."""
+SITE = """
+import os, signal
+from gossamer import Item, Site
+site = Site("s", hosts=["{host}"], seeds=["{seed}"])
+class Thing(Item, key="url"):
+    url: str
+@site.page()
+def thing(page):
+    if page.url == "{poison}":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    yield Thing(url=page.url)
+    yield from page.follow("a")
+"""
+
+
+def test_a_page_that_kills_each_run(tmp_path: Path) -> None:
+    with serve(preset("tiny", hosts=1, pages=PAGES, latency=0.01)) as web:
+        seed, host = web.plan.seeds()[0], urls.host(web.url(0))
+        poison = web.url(0, graph.path(3))
+        file = tmp_path / "s.py"
+        file.write_text(SITE.format(host=host.rpartition(":")[0], seed=seed, poison=poison))
+        one = job([str(file)], tmp_path, per_host=8)
+        codes = []
+        while not codes or codes[-1] == -signal.SIGSEGV:
+            door = begin(command(one), f"{FEWER}; from gossamer.cli import main; main()")
+            out, err = door.communicate(timeout=60)
+            codes.append(door.returncode)
+        assert codes == [-signal.SIGSEGV] * DEATHS + [0], err
+        summary = json.loads(out)
+        explained = begin(["explain", poison, "--data", one.settings.data, "--json"])
+        told = json.loads(explained.communicate(timeout=60)[0])
+        mapped = {web.url(0, graph.path(page)) for page in range(PAGES)}
+    assert (summary["dead"], summary["pending"]) == (1, 0)
+    assert (told["now"], told["why"].partition(";")[0]) == (
+        "dead",
+        f"crash: its worker died {DEATHS} times while visiting it",
+    )
+    got = [row["url"] for row in rows(tmp_path / "out.jsonl")]
+    assert len(got) == len(set(got))
+    assert set(got) >= mapped - {poison}
+    assert list((tmp_path / "data" / "c").glob("reading.*")) == []
+
+
+def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
+    own = Reading(tmp_path)
+    own.begins(3, 1 << 40)
+    own.ends()
+    assert last_read(tmp_path) == []
+    own = Reading(tmp_path)
+    own.begins(3, 1 << 40)
+    assert (last_read(tmp_path), last_read(tmp_path)) == ([(3, 1 << 40)], [])
