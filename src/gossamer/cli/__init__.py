@@ -21,4 +21,8 @@ def main() -> None:
         return
     from gossamer.cli.tree import run
 
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    finally:
+        gc.freeze()  # the interpreter would look through all that a crawl remembers once more before it ends
+    sys.exit(code)
