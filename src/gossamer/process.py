@@ -17,7 +17,7 @@ def settle_in() -> None:
 
     Python's collector looks through all young objects after 700 new ones; a page makes thousands, hardly any in cycles. With
     these bounds a crawl spends a tenth less CPU. The memory of a page's tree and texts is kept for the next page: given back
-    to the system after each and taken again, it costs 30 page faults a page, a twentieth of the CPU.
+    to the system after each and taken again, it costs 30 page faults a page.
     """
     gc.freeze()
     gc.enable()

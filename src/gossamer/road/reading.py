@@ -15,7 +15,7 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class Reading:
-    """The note of one process: a token (0: none is read) and its bucket. Costs 0.3 us a page, and no call of the system."""
+    """The note of one process: a token (0: none is read) and its bucket. Costs 0.2 us a page, and no call of the system."""
 
     def __init__(self, folder: Path) -> None:
         """`folder`: the crawl's. Raises OSError."""
