@@ -5,6 +5,7 @@
 --   pages, strangers and singles of the other buckets (as in add.lua),
 --   F, F times (file, committed length, new length),
 --   D, D times (count, change),
+--   H, H times (host, bytes), where hosts have limits (enough.lua),
 --   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
 --   then groups of links as in add.lua.
@@ -32,6 +33,7 @@ for n = 1, tonumber(ARGV[7]) do
   at = at + 5
   b.f1, b.f2 = take_list(3)
   b.d1, b.d2 = take_list(2)
+  b.h1, b.h2 = take_list(2)
   b.s1, b.s2 = take_list(9)
   b.v1, b.v2 = take_list(4)
   b.links, at, buckets[n] = at, b.last + 1, b
@@ -69,6 +71,7 @@ local function settle(b)
   touched, refused, backs, closed = {}, {}, {}, 0
   for j = b.f1, b.f2, 3 do call('HSET', lengths(), ARGV[j], ARGV[j + 2]) end
   for j = b.d1, b.d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
+  for j = b.h1, b.h2, 2 do call('HINCRBY', C .. 'h:' .. ARGV[j], 'B', ARGV[j + 1]) end
   for t, record in ipairs(b.records) do
     local j = b.s1 + 9 * (t - 1)
     local host, level, kind, n0, n1, entry = parts(record)

@@ -81,8 +81,9 @@ class Settling:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """The arguments that end claims: files, counts, tokens, URLs visited."""
+        """The arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
         changes = [x for pair in commit.counts.items() if pair[1] for x in pair]
+        hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
         visited: list[Any] = []
         for s in commit.settles:
@@ -92,7 +93,8 @@ class Settling:
                 visited += (s.token, *self._frontier.remainder(s.mark), s.depth)
         lengths = [x for triple in commit.files for x in triple]
         return [
-            len(commit.files), *lengths, len(changes) // 2, *changes, len(commit.settles), *ends,
+            len(commit.files), *lengths, len(changes) // 2, *changes, len(hosts), *(x for pair in hosts for x in pair),
+            len(commit.settles), *ends,
             len(visited) // 4, *visited,
         ]  # fmt: skip
 

@@ -30,12 +30,13 @@ _SHARED = {
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits", "change", "ready", "grant"),
+    "claim": ("prelude", "queue", "enough", "limits", "change", "ready", "grant"),
     "heads": ("prelude", "ready"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue", "spill"),
     "move": ("prelude", "queue", "spill"),
     "refill": ("prelude", "queue", "spill"),
+    "regain": ("prelude", "queue", "spill"),
 }
 
 

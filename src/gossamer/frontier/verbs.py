@@ -104,7 +104,7 @@ class Frontier:
         return (
             self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
             p.limit if limit is None else limit, p.size_limit if size_limit is None else size_limit,
-            p.rate if rate is None else rate, p.gate, RUN,
+            p.rate if rate is None else rate, p.gate, p.of_a_host, RUN,
         )  # fmt: skip
 
     def claimed(self, bucket: int, got: Any) -> Claimed:

@@ -148,9 +148,11 @@ def _adds(visits: list[Visit]) -> Adds:
 
 def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
     counts: Counter[str] = Counter()
+    hosts: Counter[str] = Counter()
     for visit in visits:
         counts.update(visit.counts)
+        hosts[visit.claim.host] += visit.counts.get("bytes", 0)
     now = time.monotonic()
     return Commit(
-        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds
+        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds, hosts=hosts
     )  # robots: only logged
