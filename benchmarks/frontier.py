@@ -184,8 +184,7 @@ async def floor(store: Store, hosts: int, pages: int) -> float:
     before, at = await cpu(store), "{b:000}"
     for _ in range(pages // 50):
         pipe = store.client.pipeline(transaction=False)
-        for n in random.choices(range(hosts), k=50):
-            host = f"host-{n}.example"
+        for host in [f"host-{n}.example" for n in random.choices(range(hosts), k=50)]:
             pipe.hmget(f"{at}h:{host}", ["i", "n", "m", "p"])
             pipe.hset(f"{at}h:{host}", "k", "5")
             pipe.hmget(f"{at}large:h:{host}", ["q", "y"])
@@ -211,9 +210,8 @@ async def large(store: Store, urls: int) -> None:
             for _ in range(15):
                 for which, (one, frontier) in enumerate(both):
                     costs[which].append((await claimed(frontier, one, 200))[0])
-                for which, (one, _) in enumerate(both):
                     costs[2 + which].append(await floor(one, (100, urls // 100)[which], 200))
-            few, many, low, high = (statistics.median(some) for some in costs)
+            few, many, low, high = map(statistics.median, costs)
             print(
                 f"claim and settle, one URL a host and call, 15 turns, {what}: {few:.1f} us of server CPU a page at 10,000 pending, "
                 f"{many:.1f} us at {urls:,}: {many / few:.2f} times; plain commands on the same keys "

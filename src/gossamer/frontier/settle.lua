@@ -1,5 +1,5 @@
 -- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
--- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server that is no Cluster's.)
+-- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server: a Cluster's node lets scripts without flags do that.)
 -- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua),
 --   tag of the bucket that keeps all lengths of files ('': each its own), B, B times (tag of the bucket, n, n arguments of the bucket), which are
 --   pages, strangers and singles of the other buckets (as in add.lua),
@@ -42,7 +42,7 @@ for n = 1, tonumber(ARGV[7]) do
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) end
+  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end -- is it of this server?
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
   end

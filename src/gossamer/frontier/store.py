@@ -61,7 +61,7 @@ class Store:
 
     @property
     def together(self) -> bool:
-        """Whether a script may act on several buckets: all of them lie on one server."""
+        """Whether all buckets lie on one server, so that one script may act on all."""
         return self.client.servers.address.kind != "cluster"
 
     @property
