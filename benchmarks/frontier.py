@@ -179,8 +179,24 @@ async def large_cold(store: Store, urls: int) -> None:
         await cold.close()
 
 
+async def floor(store: Store, hosts: int, pages: int) -> float:
+    """us of server CPU a page of plain commands on the keys that a claim and its settling touch, of random hosts."""
+    before, at = await cpu(store), "{b:000}"
+    for _ in range(pages // 50):
+        pipe = store.client.pipeline(transaction=False)
+        for host in [f"host-{n}.example" for n in random.choices(range(hosts), k=50)]:
+            pipe.hmget(f"{at}h:{host}", ["i", "n", "m", "p"])
+            pipe.hset(f"{at}h:{host}", "k", "5")
+            pipe.hmget(f"{at}large:h:{host}", ["q", "y"])
+            pipe.lindex(f"{at}large:q:{host}:0", 0)
+            pipe.exists(f"{at}large:t:{host}")
+            pipe.zadd(f"{at}large:r:http", {host: random.random() * 1e12})
+        await pipe.execute()
+    return (await cpu(store) - before) / pages * 1e6
+
+
 async def large(store: Store, urls: int) -> None:
-    """Claims where very many URLs wait on 100 a host, by turns with claims where 10,000 do, in another store."""
+    """Claims where very many URLs wait on 100 a host, by turns with claims where 10,000 do, in another store; and plain commands there."""
     with tempfile.TemporaryDirectory() as folder:
         other = Embedded(Path(folder))
         small = connect(await asyncio.to_thread(other.start))
@@ -190,14 +206,16 @@ async def large(store: Store, urls: int) -> None:
             while (await one.client.info("persistence"))["aof_rewrite_in_progress"]:  # noqa: ASYNC110 - it copies what is touched
                 await asyncio.sleep(0.5)
         for what in ("as it was filled", "once each host was claimed"):
-            costs: list[list[float]] = [[], []]
+            costs: list[list[float]] = [[], [], [], []]
             for _ in range(15):
                 for which, (one, frontier) in enumerate(both):
                     costs[which].append((await claimed(frontier, one, 200))[0])
-            few, many = (statistics.median(some) for some in costs)
+                    costs[2 + which].append(await floor(one, (100, urls // 100)[which], 200))
+            few, many, low, high = map(statistics.median, costs)
             print(
                 f"claim and settle, one URL a host and call, 15 turns, {what}: {few:.1f} us of server CPU a page at 10,000 pending, "
-                f"{many:.1f} us at {urls:,}: {many / few:.2f} times; CPU in the kernel of the large one so far "
+                f"{many:.1f} us at {urls:,}: {many / few:.2f} times; plain commands on the same keys "
+                f"{low:.1f} us, {high:.1f} us: {high / low:.2f} times; CPU in the kernel of the large one so far "
                 f"{(await store.client.info('cpu'))['used_cpu_sys']:.0f} s", flush=True,
             )  # fmt: skip
             await claimed(both[1][1], store, urls // 100)

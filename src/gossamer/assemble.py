@@ -100,8 +100,9 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
     return Policy(
         lanes=lanes, open_first=max(1, round(first * 1000)),
         delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
-        limit=-1 if settings.limit is None else settings.limit,
+        limit=-1 if settings.limit is None else settings.limit, host_bytes=-1 if settings.host_bytes is None else settings.host_bytes,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,
+        host_time=-1 if settings.host_time is None else round(settings.host_time * 1000),
         rate=settings.rate or 0.0, seen=settings.seen, host_pages=settings.page_cap, depths=settings.depth < DEEP,
     )  # fmt: skip
 
@@ -275,14 +276,16 @@ class Bench:
             self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
             self._opened = True
         await self._state()
+        if (usual := self.frontier.policy).host_time >= 0:
+            idle = (await self.crawls.need(self.setup.crawl)).idle
+            self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
-        merit = self.merit
         worker = Worker(
             self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=merit,
+            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit,
         )  # fmt: skip
-        keeping = asyncio.create_task(merit.keep(lambda: worker.busy < settings.concurrency))
+        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
             async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
                 return await worker.run()

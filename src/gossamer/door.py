@@ -22,6 +22,7 @@ from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.parked import larger, regain
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
@@ -101,17 +102,20 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
         raise ConfigError(
             f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
         )
+    limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
+    more = known is not None and larger(known.limits, limits)
     if known is not None and job.fresh:
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
         await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
-    elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec:
+    elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec and not more:
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
-    limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
     outputs = [output.spec for output in setup.job.outputs]
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state)
+    if known is not None and more:
+        await regain(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = time.monotonic() + job.settings.time_limit - record.spent

@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_private: tuple[str, ...] = ()
     allow_port: tuple[int, ...] = ()
     host_pages: int | None = None
+    host_bytes: int | None = None
+    host_time: float | None = None
     seen: str = "default"
     drop_parameters: tuple[str, ...] = ()
     timeout: float = 30.0
@@ -142,6 +144,10 @@ ABOUT: dict[str, About] = {
         partial(units.count, 1, _MOST),
         "integer",
         "most pages of a host that is no seed's; none: up to 10,000 by its standing",
+    ),
+    "host_bytes": About(units.size, "integer string", "most bytes of bodies of one host as received, or as 10M"),
+    "host_time": About(
+        units.seconds, "number string", "longest time from a host's first request on, the crawl being at work, or as 5m"
     ),
     "seen": About(
         partial(units.one_of, units.SEEN), "string", "how seen URLs are kept: default, exact, or bloom (smallest)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -139,13 +139,15 @@ class Settle(msgspec.Struct):
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths (path, committed, new)."""
+    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths (path, committed, new);
+    `hosts`: the bytes that came of each host."""
 
     bucket: int
     settles: Sequence[Settle]
     counts: dict[str, int]
     adds: Adds
     files: Sequence[tuple[str, int, int]] = ()
+    hosts: Mapping[str, int] = {}
 
 
 class Visit(msgspec.Struct):

@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.summary import Summary
 from web import Plan
+from web.judge import Stall
 from web.truth import home
 
 SRC = Path(__file__).parents[2] / "src"
@@ -61,6 +63,26 @@ async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool)
         finally:
             await store.close()
     return looked
+
+
+@contextlib.asynccontextmanager
+async def stalls() -> AsyncIterator[list[Stall]]:
+    """While it is open, the times in which this process's event loop stood still for more than 10 ms: a crawl that runs in it sends
+    nothing then, whatever it has begun."""
+    found: list[Stall] = []
+
+    async def watch() -> None:
+        while True:
+            before = time.monotonic_ns()
+            await asyncio.sleep(0.002)
+            if (now := time.monotonic_ns()) - before > 12_000_000:
+                found.append(Stall(before, now))
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield found
+    finally:
+        watching.cancel()
 
 
 def socket_of(data: Path) -> str | None:

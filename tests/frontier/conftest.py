@@ -94,6 +94,32 @@ class Bed:
         raw = await self.store.client.hgetall(f"{{b:000}}{self.frontier.crawl}:n")
         return {k.decode(): int(float(v)) for k, v in raw.items()}
 
+    async def later(self, ms: int) -> None:
+        """As if so many milliseconds had passed: every moment that the store keeps lies so much further back."""
+
+        def earlier(moment: bytes) -> bytes:
+            return b"%d" % (int(moment) and int(moment) - ms)
+
+        client = self.store.client
+        for key in [key async for page in self.store.scan("{b:000}*") for key in page]:
+            first, kind = (*key.partition(b"}")[2].split(b":"), b"")[:2]
+            if first == b"h":
+                for field, value in (await client.hgetall(key)).items():
+                    if field in (b"n", b"p", b"w", b"eh", b"es"):
+                        await client.hset(key, field, earlier(value))
+                    elif field == b"b":
+                        faults, openings, since, ends, rest = value.split(b",", 4)
+                        await client.hset(
+                            key, field, b",".join((faults, openings, earlier(since), earlier(ends), rest))
+                        )
+            elif kind in (b"r", b"t", b"l"):
+                for member in await client.zrange(key, 0, -1):
+                    await client.zincrby(key, -ms, member)
+            elif kind == b"lp":
+                for token, record in (await client.hgetall(key)).items():
+                    *front, before, start, entry = record.split(b"\t", 5)
+                    await client.hset(key, token, b"\t".join((*front, earlier(before), earlier(start), entry)))
+
     async def adds_up(self) -> bool:
         n = await self.counts()
         skipped = sum(v for k, v in n.items() if k.startswith("skip:"))

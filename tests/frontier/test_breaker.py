@@ -14,6 +14,7 @@ from gossamer.politeness.breaker import Breaker, Trouble
 from gossamer.visit import Settle
 
 QUICK = {"faults": 3, "open_first": 30, "open_longest": 200}
+SLOW = {"faults": 3, "open_first": 30_000, "open_longest": 200_000}
 
 
 async def kept(store: Store, host: str = "a.example") -> Breaker:
@@ -68,20 +69,20 @@ async def fail(b: Beds, n: int, said: str = "f", action: str = "x") -> None:
 
 
 async def test_an_open_breaker_lets_nobody_through_and_then_one_at_a_time(bed: Beds, store: Store) -> None:
-    b, other = bed(**QUICK), bed("other", **QUICK)
+    b, other = bed(**SLOW), bed("other", **SLOW)
     await b.add(*(f"{A}/{i}" for i in range(20)))
     await other.add(f"{A}/o1", f"{A}/o2")
     await fail(b, 3)
     got = await b.claimed()
     assert (got.claims, await other.claim()) == ([], []), "all crawls"
-    assert 0 < got.next_at - got.now <= 36
-    await asyncio.sleep(0.04)
+    assert 0 < got.next_at - got.now <= 36_000
+    await b.later(40_000)
     (probe,) = await b.claim()
     assert Trouble.of(probe.trouble).failing > 0
     assert (await b.claim(), await other.claim()) == ([], []), "one probe at a time"
     await b.end(probe, "r", since=0, health="f", reason="connect", wait=0)
     assert await b.claim() == []
-    await asyncio.sleep(0.08)
+    await b.later(80_000)
     (probe,) = await other.claim()
     await other.end(probe, health="g")
     assert len(await b.claim()) > 5, "closed"
@@ -89,27 +90,27 @@ async def test_an_open_breaker_lets_nobody_through_and_then_one_at_a_time(bed: B
 
 
 async def test_a_probe_that_comes_to_nothing_is_followed_by_another(bed: Beds) -> None:
-    b = bed(lease=50, **QUICK)
+    b = bed(lease=50_000, **SLOW)
     await b.add(*(f"{A}/{i}" for i in range(9)))
     await fail(b, 3)
-    await asyncio.sleep(0.04)
+    await b.later(40_000)
     (probe,) = await b.claim()
     await b.end(probe, "b")
     (_dies,) = await b.claim()
-    await asyncio.sleep(0.06)
+    await b.later(60_000)
     await b.frontier.sweep(0)
     assert len(await b.claim()) == 1
 
 
 async def test_a_host_that_is_given_up_ends_its_urls_unasked(bed: Beds, store: Store) -> None:
-    b = bed(**QUICK | {"delay": 5, "per_host": 1, "open_longest": 60})
+    b = bed(**SLOW | {"delay": 5_000, "per_host": 1, "open_longest": 60_000})
     await b.add(*(f"{A}/{i}" for i in range(60)))
     for _ in range(3):
         (claim,) = await b.claim()
-        await b.end(claim, "x", health="f", reason="connect", delay=5)
-        await asyncio.sleep(0.006)
+        await b.end(claim, "x", health="f", reason="connect", delay=5_000)
+        await b.later(6_000)
     for _ in range(3):
-        await asyncio.sleep(0.075)
+        await b.later(75_000)
         (probe,) = await b.claim()
         await b.end(probe, "x", health="d", reason="connect", delay=0)
     assert (await kept(store)).why == "connect"
@@ -123,7 +124,7 @@ async def test_a_host_that_is_given_up_ends_its_urls_unasked(bed: Beds, store: S
 
 
 async def test_an_operator_closes_it(bed: Beds, store: Store) -> None:
-    b = bed(**QUICK)
+    b = bed(**SLOW)
     await b.add(*(f"{A}/{i}" for i in range(9)))
     await fail(b, 3)
     assert await b.claim() == []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-
 from frontier.made import A, Beds, paths
 from gossamer.frontier.store import Store
 from gossamer.visit import Settle
@@ -46,21 +43,15 @@ async def test_one_claim_a_host_and_its_next_start(bed: Beds) -> None:
 
 
 async def test_the_gap_holds_with_several_at_once(bed: Beds) -> None:
-    b = bed(delay=30, per_host=3)
+    b = bed(delay=60_000, per_host=3)
     await b.add(*(f"{A}/{i}" for i in range(9)))
-    starts = []
-    for _ in range(2000):
-        got = await b.claimed()
-        for claim in got.claims:
-            starts.append(got.now)
-            if len(starts) > 3:
-                await b.end(claim, delay=30)
-        if len(starts) == 3:
-            break
-    assert len(starts) == 3
-    assert min(b - a for a, b in itertools.pairwise(starts)) >= 30
+    for _ in range(3):
+        assert len(await b.claim()) == 1
+        assert await b.claim() == [], "its delay has not passed"
+        await b.later(30_000)
+        assert await b.claim() == []
+        await b.later(30_000)
     assert (await b.counts())["open"] == 9
-    await asyncio.sleep(0.05)
     assert await b.claim() == [], "three are out"
 
 
@@ -75,8 +66,9 @@ async def test_a_refused_claim_gives_its_turn_back_and_the_next_is_a_gate(bed: B
     ends = [Settle(c.token, "k") for c in refused] + [Settle(c.token, "b") for c in rest]
     await b.frontier.settle(0, ends, {"skip:robots": 2}, {})
     assert await b.claim() == [], "the one that was allowed is out"
-    await b.end(chosen, since=59_990, delay=60_000)
-    await asyncio.sleep(0.02)
+    await b.end(chosen, since=30_000, delay=60_000)
+    assert await b.claim() == []
+    await b.later(30_000)
     (*_, last) = gate = await b.claim()
     assert paths(gate) == [f"/{i}" for i in range(4, 20)], "what went back keeps its order"
     assert await b.adds_up()
@@ -133,10 +125,10 @@ async def test_a_closed_host_is_asked_again_after_its_wait(bed: Beds) -> None:
     await b.add(f"{A}/1")
     (claim,) = await b.claim()
     assert claim.robots == 0
-    settle = Settle(claim.token, "d", since=0, host_wait=40)
+    settle = Settle(claim.token, "d", since=0, host_wait=40_000)
     await b.frontier.robots(claim, version=1, holds=0, crawl_delay=0, settle=settle)
     assert await b.claim() == []
-    await asyncio.sleep(0.06)
+    await b.later(40_000)
     (again,) = await b.claim()
     assert (again.kind, again.robots) == ("robots", 1)
 
@@ -145,26 +137,28 @@ async def test_a_crawl_delay_is_a_floor(bed: Beds) -> None:
     b = bed(obey_robots=True, per_host=1)
     await b.add(f"{A}/1", f"{A}/2")
     (claim,) = await b.claim()
-    await b.frontier.robots(claim, version=7, holds=60_000, crawl_delay=50, settle=Settle(claim.token, "d", since=0))
+    await b.frontier.robots(
+        claim, version=7, holds=900_000, crawl_delay=50_000, settle=Settle(claim.token, "d", since=0)
+    )
     assert await b.claim() == [], "robots.txt was a request, too"
-    await asyncio.sleep(0.06)
+    await b.later(50_000)
     (page,) = await b.claim()
-    assert (page.delay, page.floor) == (0.05, 0.05)
+    assert (page.delay, page.floor) == (50.0, 50.0)
 
 
 async def test_retries_wait_and_go_behind_fresh_urls(bed: Beds) -> None:
     b = bed(delay=1)
     await b.add(f"{A}/bad")
     (bad,) = await b.claim()
-    await b.end(bad, "r", wait=30)
+    await b.end(bad, "r", wait=30_000)
     assert (await b.counts())["open"] == 1
     assert await b.claim() == []
-    await asyncio.sleep(0.05)
+    await b.later(30_000)
     await b.add(f"{A}/fresh")
     (fresh,) = await b.claim()
     assert paths([fresh]) == ["/fresh"]
     await b.end(fresh)
-    await asyncio.sleep(0.005)
+    await b.later(1)
     (again,) = await b.claim()
     assert (paths([again]), again.attempt) == (["/bad"], 1)
 
@@ -172,11 +166,11 @@ async def test_retries_wait_and_go_behind_fresh_urls(bed: Beds) -> None:
 async def test_retries_come_in_the_order_of_their_time(bed: Beds) -> None:
     b = bed(delay=0)
     await b.add(*(f"{A}/{n}" for n in range(4)))
-    for claim, wait in zip(await b.claim(), (60, 20, 80, 40), strict=True):
+    for claim, wait in zip(await b.claim(), (60_000, 20_000, 80_000, 40_000), strict=True):
         await b.end(claim, "r", wait=wait)
-    await asyncio.sleep(0.03)
+    await b.later(30_000)
     assert paths(await b.claim()) == ["/1"], "no other is due"
-    await asyncio.sleep(0.07)
+    await b.later(50_000)
     await b.add(f"{A}/fresh")
     assert paths(await b.claim()) == ["/fresh", "/3", "/0", "/2"]
 
@@ -203,9 +197,9 @@ async def test_two_crawls_share_a_host_s_turns(bed: Beds) -> None:
     await two.add(f"{A}/2")
     (claim,) = await one.claim()
     assert await two.claim() == []
-    await one.end(claim, since=0, delay=30)
+    await one.end(claim, since=0, delay=30_000)
     assert await two.claim() == []
-    await asyncio.sleep(0.05)
+    await one.later(30_000)
     assert paths(await two.claim()) == ["/2"], "the settle armed the other crawl as well"
 
 

@@ -132,12 +132,17 @@ async def test_one_stale_token_lets_nothing_through_where_buckets_settle_togethe
     lost = some[3].settles[0].token
     await frontier.settle(some[3].bucket, [Settle(lost, "b")], {}, {})
     before = await frontier.everywhere.left()
-    some[0] = some[0]._replace(files=[("out", 0, 500)] if store.together else ())
+    servers = await frontier.together([one.bucket for one in some])
+    assert len(servers) == (1 if store.together else 3)
+    beside = next(server for server in servers if some[3].bucket in server)
+    if store.together:
+        some[0] = some[0]._replace(files=[("out", 0, 500)])
     outcomes = await frontier.settle_all(some)
     assert isinstance(outcomes[3], Stale)
     assert outcomes[3].tokens == [lost]
+    stale = {one.bucket for one, outcome in zip(some, outcomes, strict=True) if isinstance(outcome, Stale)}
+    assert stale == set(beside), "those on the same server, and no others"
     if store.together:
-        assert all(isinstance(outcome, Stale) for outcome in outcomes)
         assert (await frontier.everywhere.left(), await frontier.lengths(["out"])) == (before, [None])
         rest = [some[0], *some[1:3], some[3]._replace(settles=some[3].settles[1:]), *some[4:]]
         assert all(isinstance(outcome, tuple) for outcome in await frontier.settle_all(rest))
@@ -145,7 +150,14 @@ async def test_one_stale_token_lets_nothing_through_where_buckets_settle_togethe
         (moved,) = await frontier.settle_all([Commit(some[0].bucket, [], {}, {}, [("out", 100, 200)])])
         assert isinstance(moved, Moved)
     else:
-        assert [isinstance(outcome, Stale) for outcome in outcomes].count(True) == 1
+        assert (await frontier.everywhere.left())[0] == before[0] - len(some) + len(beside)
+        again = [one for one in some if one.bucket in beside and one is not some[3]]
+        assert all(isinstance(outcome, tuple) for outcome in await frontier.settle_all(again))
+        files = [one._replace(files=[("out", 0, 500)]) for one in commits(claims)]
+        assert all(isinstance(outcome, Stale) for outcome in await frontier.settle_all(files)), (
+            "no script vouches for two servers"
+        )
+        assert await frontier.lengths(["out"]) == [None]
     assert (await frontier.everywhere.left())[0] >= 1
 
 

@@ -77,17 +77,17 @@ async def test_no_heap_starves_another(bed: Beds) -> None:
 
 async def test_hosts_are_left_to_better_workers_for_a_while(bed: Beds) -> None:
     best, other = bed(), bed()
-    other.frontier.waits = (60, 200)
+    other.frontier.waits = (60_000, 200_000)
     await add(best, *(f"{B}/{i}" for i in range(8)))
     for claim in await best.claim(4):
         await best.end(claim, "b", since=0, health="b")
     assert [c.host for c in (await other.claimed()).claims] == []
     await add(best, f"{A}/1")
     got = await other.claimed()
-    assert (got.claims, 0 < got.next_at - got.now <= 60) == ([], True)
-    await asyncio.sleep(0.07)
+    assert (got.claims, 0 < got.next_at - got.now <= 60_000) == ([], True)
+    await best.later(70_000)
     assert [c.host for c in await other.claim()] == ["a.example"]
-    await asyncio.sleep(0.14)
+    await best.later(140_000)
     (first, *_) = await other.claim()
     assert (first.host, Trouble.of(first.trouble).hard) == ("b.example", True)
 

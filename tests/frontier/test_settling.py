@@ -13,10 +13,11 @@ from gossamer.visit import Settle
 
 
 async def test_an_expired_lease_returns_and_its_token_is_worth_nothing(bed: Beds) -> None:
-    b = bed(lease=30)
+    b = bed(lease=30_000)
     await b.add(f"{A}/1")
     (claim,) = await b.claim()
-    await asyncio.sleep(0.05)
+    assert (await b.frontier.sweep(0))[0] == 0
+    await b.later(30_000)
     assert (await b.frontier.sweep(0))[0] == 1
     with pytest.raises(Stale) as stale:
         await b.end(claim)
@@ -28,35 +29,35 @@ async def test_an_expired_lease_returns_and_its_token_is_worth_nothing(bed: Beds
 
 
 async def test_renewal_keeps_a_lease_and_tells_of_lost_ones(bed: Beds) -> None:
-    b = bed(lease=60)
+    b = bed(lease=60_000)
     await b.add(f"{A}/1")
     (claim,) = await b.claim()
     for _ in range(4):
-        await asyncio.sleep(0.03)
+        await b.later(30_000)
         assert await b.frontier.renew(0, [claim.token, 12345]) == [12345]
     assert (await b.frontier.sweep(0))[0] == 0
     await b.end(claim)
 
 
 async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds) -> None:
-    b = bed(lease=1)
+    b = bed(lease=60_000)
     await b.add(f"{A}/poison")
     for crashes in range(10):
         (claim,) = await b.claim()
         assert claim.crashes == crashes
-        await asyncio.sleep(0.003)
+        await b.later(60_000)
         await b.frontier.sweep(0)
     assert await b.claim() == []
     assert ((await b.counts())["dead"], (await b.counts())["err:crash"]) == (1, 1)
 
 
 async def test_when_nobody_lives_all_leases_return_and_nobody_is_blamed(bed: Beds) -> None:
-    b = bed(delay=40, per_host=1)
+    b = bed(delay=40_000, per_host=1)
     await b.add(f"{A}/1", "https://b.example/1")
     assert len(await b.claim()) == 2
     assert (await b.frontier.sweep(0, nobody_lives=True))[0] == 2
     assert await b.claim() == [], "the dead may just have asked: each host waits its delay"
-    await asyncio.sleep(0.06)
+    await b.later(40_000)
     assert [c.crashes for c in await b.claim()] == [0, 0]
 
 

@@ -139,6 +139,7 @@ LUA_SHARED = {
     "host",
     "ready",
     "grant",
+    "enough",
     "limits",
     "change",
     "spill",

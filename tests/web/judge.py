@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,6 +33,18 @@ def by_host(log: Iterable[Hit]) -> dict[str, list[Hit]]:
     return dict(hosts)
 
 
+class Stall(NamedTuple):
+    """A time in which the crawler's process did nothing, ns of the machine's monotonic clock."""
+
+    begin: int
+    end: int
+
+
+def held_up(hit: Hit, by: float, stalls: Iterable[Stall]) -> bool:
+    """Whether a request may have been on its way for so many seconds because its process stood still."""
+    return any(s.end - s.begin >= by * 1e9 and s.begin <= hit.seen and s.end >= hit.start - 50_000_000 for s in stalls)
+
+
 def gaps(log: Iterable[Hit], host: str) -> list[float]:
     """Seconds between the starts of the host's requests, one after the other.
 
@@ -58,20 +70,22 @@ def at_once(log: Iterable[Hit], host: str) -> int:
 
 
 def violations(
-    log: Iterable[Hit], delay_by_host: Mapping[str, float], per_host: int = 1, closed: bool = True
-) -> list[Violation]:
+    log: Iterable[Hit], delay_by_host: Mapping[str, float], per_host: int = 1, closed: bool = True,
+    stalls: Sequence[Stall] = (),
+) -> list[Violation]:  # fmt: skip
     """Starts that came too soon and hosts with too many requests at once.
 
     `delay_by_host` gives seconds by authority; hosts not in it are judged by `per_host` alone. Without `closed`, requests that
-    got no answer because the server closed a kept connection are left out (the GET sent again is their second half).
+    got no answer because the server closed a kept connection are left out (the GET sent again is their second half). A start is not too
+    soon where a stall of the crawler (`e2e.runs.stalls`) held the one before it up for what is missing.
     """
     found = []
     kept = [hit for hit in log if closed or hit.kind != "close-kept" or hit.status]
     for host, hits in by_host(kept).items():
         asked = delay_by_host.get(host, 0.0)
         least = asked - max(SLACK, asked * 0.02)
-        for gap, hit in zip(gaps(hits, host), hits[1:], strict=True):
-            if gap < least:
+        for gap, before, hit in zip(gaps(hits, host), hits, hits[1:], strict=False):
+            if gap < least and not held_up(before, least - gap, stalls):
                 found.append(Violation("gap", host, hit.path, gap, asked))
         if (most := at_once(hits, host)) > per_host:
             found.append(Violation("at-once", host, "", most, per_host))

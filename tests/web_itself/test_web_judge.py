@@ -68,6 +68,18 @@ def test_what_the_server_was_late_is_nobodys_fault() -> None:
     assert judge.gaps([hit(1.0, 1.01), hit(1.3, 1.8, lag=0.2)], HOST) == [0.5]
 
 
+def test_a_stall_excuses_what_it_held_up_and_no_more() -> None:
+    log = [hit(1.06, 1.07), hit(1.25, 1.26)]  # 0.25 s were asked: the first was sent 60 ms late
+
+    def judged(begin: float, end: float) -> list[judge.Violation]:
+        return judge.violations(log, {HOST: 0.25}, stalls=[judge.Stall(int(begin * 1e9), int(end * 1e9))])
+
+    assert judged(1.0, 1.06) == []
+    assert judged(1.03, 1.06), "too short for what is missing"
+    assert judged(0.8, 0.9), "long before it"
+    assert judged(1.1, 1.2), "after it"
+
+
 def test_a_closed_kept_connection_can_be_left_out() -> None:
     log = [hit(0, 0.01), hit(1, 1.01, kind="close-kept", status=0), hit(1.02, 1.03, kind="close-kept")]
     assert judge.violations(log, {HOST: 1.0})

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
 """Verdicts that keep no URL out."""
 
+PARKED = {
+    True: "over its host's page budget; taken back when more domains link to the host",
+    False: "its host had its bytes or its time; taken back by a run with a larger --host-bytes or --host-time",
+}
+"""By whether it is over a budget of pages."""
+
 
 class Gate(NamedTuple):
     """What one gate says. `verdict`: pass, wait, a skip reason, or unknown; `rule`: what decided."""
@@ -34,7 +40,7 @@ def conclusion(
         + (f" at priority {place.level}, about {place.position} before it" if place.position is not None else ""),
         "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
         "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
-        "parked": "over its host's page budget; taken back when more domains link to the host",
+        "parked": PARKED[place.level is None],
         "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
     }
     if place.state in told:

@@ -42,12 +42,15 @@ HELP = {
     "allow_private": "A network of private addresses that may be visited; repeatable.",
     "allow_port": "A port beyond the seeds' and 80, 443, 8080, 8443; repeatable.",
     "host_pages": "Most pages of a host that is no seed's.",
+    "host_bytes": "Most bytes of bodies of one host: 10M.",
+    "host_time": "Longest time from a host's first request on: 5m.",
     "seen": "How seen URLs are kept: default, exact, bloom.",
     "cache": "Folder of kept pages: fetched once, then replayed.",
 }
 METAVARS = {
     "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME",
-    "size_limit": "SIZE", "delay": "SECONDS", "retries": "TIMES", "allow_private": "CIDR", "cache": "DIR",
+    "size_limit": "SIZE", "host_bytes": "SIZE", "host_time": "TIME", "delay": "SECONDS", "retries": "TIMES",
+    "allow_private": "CIDR", "cache": "DIR",
     "ladder": "RUNGS", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
 }  # fmt: skip
 REPEATABLE = ("include", "exclude", "allow_private", "allow_port")

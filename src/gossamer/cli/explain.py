@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.conclusion import Gate
+from gossamer.cli.hosts import spent
 from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
 from gossamer.cli.turn import answered, turn
 from gossamer.cli.words import Argument, Option
@@ -208,6 +209,8 @@ class Teller:
         view = await self.census.host(split(url)[1])
         held = next((one for one in view.crawls if one.crawl == self.name), None)
         cap = self.settings.host_pages or "up to 10,000"
+        if place.state == "parked" and place.level is not None:
+            return Gate("budget", "budget", f"{spent(held) if held else 'parked'}; {self._of_a_host()}")
         if place.state == "parked":
             says = f"{held.accepted} pages taken, {held.vouchers} domains vouch for the host" if held else "parked"
             return Gate("budget", "budget", f"{says}; cap {cap} (--host-pages)")
@@ -218,6 +221,15 @@ class Teller:
         if held is None or not held.accepted:
             return Gate("budget", "pass", "a seed's host has no cap" if held else "the host was not met yet")
         return Gate("budget", "pass", f"{held.accepted} pages taken of {cap}")
+
+    def _of_a_host(self) -> str:
+        """The limits of one host, in words."""
+        from gossamer.cli.show import amount, duration
+
+        most, longest = self.settings.host_bytes, self.settings.host_time
+        said = [f"at most {amount(most)} (--host-bytes)"] if most is not None else []
+        said += [f"at most {duration(longest)} (--host-time)"] if longest is not None else []
+        return ", ".join(said)
 
     async def _robots(self, url: str, user_agent: str) -> Gate:
         """robots.txt as the frontier keeps it: the line that decides, with its number."""

@@ -10,7 +10,7 @@ from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.census import HostView
+    from gossamer.frontier.census import HostView, Queued
     from gossamer.settings import Settings
 
 For = Annotated[str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")]
@@ -122,8 +122,18 @@ def lines(view: HostView) -> list[tuple[str, str]]:
     for held in view.crawls:
         levels = ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True)) or "0"
         rest = f"cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}"
+        rest += f", {had}" if (had := spent(held)) else ""
         out.append((held.crawl, f"{lane(held.heap)}queued {levels}; {rest}"))
     return out
+
+
+def spent(held: Queued) -> str:
+    """What a crawl had of a host, where it has limits on that."""
+    from gossamer.cli.show import amount, duration
+
+    said = [f"{amount(held.bytes)} received"] if held.bytes else []
+    said += [f"{duration(held.seconds)} since its first request"] if held.seconds is not None else []
+    return ", ".join(said)
 
 
 def breaker(view: HostView) -> str:

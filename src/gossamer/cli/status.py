@@ -72,8 +72,8 @@ def _row(s: Summary) -> tuple[object, ...]:
 async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.cli.show import duration, put_json, put_table
     from gossamer.cli.summaries import lines
-    from gossamer.frontier.census import expected_lost
     from gossamer.frontier.lanes import heaps
+    from gossamer.frontier.tally import expected_lost
 
     summary = await seen(census, settings, name)
     hosts = await census.hosts(name, 10)

@@ -53,6 +53,10 @@ class Queued(msgspec.Struct):
     accepted: int
     """Pages taken in; counted for hosts that are no seed's."""
     vouchers: int
+    bytes: int
+    """Received so far; counted where hosts have a limit of bytes."""
+    seconds: float | None
+    """Since its first claim, the crawl being at work; counted where hosts have a limit of time."""
 
 
 class HostView(msgspec.Struct):
@@ -218,12 +222,17 @@ class Census:
             pipe.llen(f"{crawl}q:{host}:{level}")
         pipe.zcard(f"{crawl}t:{host}")
         pipe.llen(f"{crawl}p:{host}")
-        *lengths, retrying, parked = await self.store.guard(pipe.execute())
+        pipe.llen(f"{crawl}e:{host}")
+        *lengths, retrying, over, spent = await self.store.guard(pipe.execute())
         by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
+        seconds = None
+        if (first := raw.get(b"F")) is not None:
+            seconds = round((await self.crawls.need(name)).at_work(await self.now()) - int(first) / 1000, 3)
         heap = raw.get(b"Y", raw.get(b"y", b"http")).decode().rstrip("?")
         return Queued(
-            name, heap, by_level, int(raw.get(b"k", 0)), retrying, parked, int(raw.get(b"u", 0)), int(raw.get(b"v", 0))
-        )
+            name, heap, by_level, int(raw.get(b"k", 0)), retrying, over + spent, int(raw.get(b"u", 0)),
+            int(raw.get(b"v", 0)), int(raw.get(b"B", 0)), seconds,
+        )  # fmt: skip
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:
@@ -283,11 +292,3 @@ def _ms(value: str | bytes | None) -> float | None:
 
 def _from_now(value: str | bytes | None, now: float) -> float:
     return max(0.0, round(float(value or 0) / 1000 - now, 3))
-
-
-async def expected_lost(store: Store, name: str) -> float:
-    """How many new URLs the crawl's seen-set is expected to have taken for known ones so far."""
-    pipe = store.client.pipeline(transaction=False)
-    for bucket in range(store.buckets):
-        pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
-    return sum(int(one or 0) for one in await store.guard(pipe.execute())) / 1e12

@@ -2,7 +2,7 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, heaps served (ready.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, at once a host,
 --   obey robots (1|0), page limit (-1), byte limit (-1), requests a second of the crawl (0: no cap), width of a gate,
---   run id of the server ('': it has never changed).
+--   limits of a host (enough.lua), run id of the server ('': it has never changed).
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims:
 --   token, host, level, kind (page|gate|robots), robots version (robots: tries so far), pace, delay ms, crawl-delay ms,
 --   operator's delay ms or -1, vouchers, trouble ('' or `ms it has failed while it is probed,failing share in thousandths,! if hard,why given up`), entry}.
@@ -21,6 +21,7 @@ local function visit(host, hk, hv, free, share)
   local delay = num(hv[7], fixed >= 0 and fixed or num(hv[6], default))
   if obey then delay = math.max(delay, num(hv[8], 0)) end
   if held(host, delay) then return 0 end
+  if enough(host) then park(host); return 0 end
   promote(host)
   local turn, robots, s = num(hv[14], 0), nil, slot(host)
   local gone, own = given_up(s.t), call('HMGET', C .. 'h:' .. host, 'v', 'y')
@@ -47,6 +48,7 @@ local function visit(host, hk, hv, free, share)
     s.i, s.n = s.i + n, now + delay
     call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
     call('PEXPIRE', hk, 172800000)
+    begun(host)
   elseif popped > 0 then
     call('HSET', hk, 'k', (turn + 1) % 8) -- what was on is for others: another level may be for us
   end
@@ -55,7 +57,7 @@ end
 
 local hosts, from = ready(k)
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
-if #hosts > 0 then look_for_change(ARGV[13]) end
+if #hosts > 0 then look_for_change(ARGV[14]) end
 for j, host in ipairs(hosts) do
   if claimed >= k then break end
   local hk = T .. 'h:' .. host

@@ -10,7 +10,7 @@ from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.store import Store
 
-QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:")
+QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:", "e:")
 LEASES = ("l", "lp", "o", "rf")
 
 

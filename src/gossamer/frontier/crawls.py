@@ -41,7 +41,7 @@ BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
 OUTCOMES = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
 """What a crawl's work ended with that makes it `limited`, and the reason that is shown."""
 
-LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages")
+LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
 """Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had."""
 
 
@@ -65,10 +65,16 @@ class Record(msgspec.Struct):
     """Names and versions (a hash of the file) of the sites that it runs with."""
     limits: dict[str, Any] = {}
     """The settings LIMITS of the last run."""
+    idle: float = 0.0
+    """Seconds since it began in which nobody was at work."""
     fleet: bool = False
     """It was submitted: any worker of the fleet runs it."""
     weight: int = 1
     """Its share of a fleet's work, against those of the other crawls."""
+
+    def at_work(self, now: float) -> float:
+        """A clock that goes on while somebody works on it, in seconds; `now`: the store's."""
+        return (self.ended_at or now) - self.idle
 
 
 def check_name(name: str) -> None:
@@ -101,7 +107,8 @@ class Crawls:
             name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
             float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
             json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
-            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")), "job" in f, int(f.get("weight", 1)),
+            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")), float(f.get("idle", 0)), "job" in f,
+            int(f.get("weight", 1)),
         )  # fmt: skip
 
     async def need(self, name: str) -> Record:
@@ -130,6 +137,8 @@ class Crawls:
         fields["sites"] = json.dumps(sites or {})
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
+        if record is not None:
+            fields["idle"] = repr(_idle(record, await clock(self.store)))
         if record is None:
             fields |= {"started_at": repr(await clock(self.store)), "spent": "0"}
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
@@ -174,6 +183,13 @@ async def clock(store: Store) -> float:
     """The store's clock, by which crawls of many machines are dated; seconds since the epoch."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
     return int(whole) + int(micro) / 1e6
+
+
+def _idle(record: Record, now: float) -> float:
+    """Seconds that nobody was at work, of a crawl that is taken up again."""
+    if record.ended_at is not None:
+        return record.idle + now - record.ended_at
+    return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)
 
 
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:

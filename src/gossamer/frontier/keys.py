@@ -8,7 +8,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`; of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as` | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`; of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as` | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | crew | until it is gone |
 | `gossamer:refused` | hash | `WORKER TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |
@@ -25,7 +25,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
-| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it | add claim settle | the crawl |
+| `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it; where hosts have limits (`enough.lua`): `B` bytes, `F` ms of its first claim by the crawl's time at work | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> how many, `cLEVEL` -> number of the last one brought back | add settle refill | while there are some |
 | `{b:N}CRAWL:o` | list | outbox to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle spilled | while not empty |
@@ -35,6 +35,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:000}CRAWL:po` | hash | producer -> how far it came (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | `LEVEL TAB entry` -> due ms: retries | settle claim | while not empty |
 | `{b:N}CRAWL:p:HOST` | list | entries over the host's page budget, parked | add | the crawl |
+| `{b:N}CRAWL:e:HOST` | list | `LEVEL TAB entry`: parked, as the host had its bytes or its time | claim regain | while there are some |
 | `{b:N}CRAWL:v:HOST` | set | registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
 | `{b:N}CRAWL:hs` | set | names of the heaps there are beside `http`, without `!` | add settle | the crawl |
 | `{b:N}CRAWL:l` | zset | lease: token -> expiry ms | claim settle renew sweep | while claims are out |
@@ -90,7 +91,7 @@ def group(name: str) -> str:
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[ah]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

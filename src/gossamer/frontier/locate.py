@@ -25,6 +25,7 @@ class Place(msgspec.Struct):
     state: str
     host: str
     level: int | None = None
+    """Of a parked one: only where its host had its bytes or its time."""
     position: int | None = None
     """From the front of its level, 0 is next; of a cold one about, None when the cold store was not asked."""
     token: int | None = None
@@ -83,6 +84,9 @@ class Locator:
     async def _queued(self, crawl: str, host: str, ours: Any) -> Place | None:
         if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
             return Place("parked", host, position=found[0], request=found[1])
+        if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):  # over the bytes or the time of its host
+            position, request, attempt = found
+            return Place("parked", host, request.priority, position, attempt=attempt, request=request)
         levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
         for level in (levels or b"").decode().split(","):
             if level and (found := await self._in_list(f"{crawl}q:{host}:{level}", host, int(level), ours)):
@@ -149,11 +153,13 @@ class Locator:
                 )  # fmt: skip
         return None
 
-    async def _in_list(self, key: str, host: str, level: int, ours: Any) -> tuple[int, Request, int] | None:
+    async def _in_list(self, key: str, host: str, level: int | None, ours: Any) -> tuple[int, Request, int] | None:
+        """`level`: None where each entry has its own before it."""
         for first in range(0, MOST, PAGE):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))
-            for position, entry in enumerate(page, first):
-                if request := ours(host, entry, level):
+            for position, member in enumerate(page, first):
+                own, entry = (level, member) if level is not None else member.split(b"\t", 1)
+                if request := ours(host, entry, int(own)):
                     return position, request, entry[1] - 48
             if len(page) < PAGE:
                 return None

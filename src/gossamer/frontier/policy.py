@@ -32,6 +32,11 @@ class Policy(msgspec.Struct, frozen=True):
     limit: int = -1
     size_limit: int = -1
     rate: float = 0.0
+    host_bytes: int = -1
+    host_time: int = -1
+    """Most bytes of one host, and longest time since its first claim; -1: no limit."""
+    idle: int = 0
+    """For how long the crawl was not at work since it began: the time of hosts stood still."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
@@ -45,6 +50,11 @@ class Policy(msgspec.Struct, frozen=True):
     def limited(self) -> bool:
         """Whether claims are bounded by what the whole crawl does."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
+
+    @property
+    def of_a_host(self) -> str:
+        """The limits of one host, as `enough.lua` wants them."""
+        return f"{self.host_bytes} {self.host_time} {self.idle}" if max(self.host_bytes, self.host_time) >= 0 else ""
 
     def heaps(self, waits: tuple[int, int]) -> str:
         """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have waited."""

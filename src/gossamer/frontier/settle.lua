@@ -1,10 +1,11 @@
 -- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
--- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server that is no Cluster's.)
+-- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server: a Cluster's node lets scripts without flags do that.)
 -- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua),
 --   tag of the bucket that keeps all lengths of files ('': each its own), B, B times (tag of the bucket, n, n arguments of the bucket), which are
 --   pages, strangers and singles of the other buckets (as in add.lua),
 --   F, F times (file, committed length, new length),
 --   D, D times (count, change),
+--   H, H times (host, bytes), where hosts have limits (enough.lua),
 --   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
 --   then groups of links as in add.lua.
@@ -32,6 +33,7 @@ for n = 1, tonumber(ARGV[7]) do
   at = at + 5
   b.f1, b.f2 = take_list(3)
   b.d1, b.d2 = take_list(2)
+  b.h1, b.h2 = take_list(2)
   b.s1, b.s2 = take_list(9)
   b.v1, b.v2 = take_list(4)
   b.links, at, buckets[n] = at, b.last + 1, b
@@ -40,7 +42,7 @@ for n = 1, tonumber(ARGV[7]) do
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) end
+  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end -- is it of this server?
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
   end
@@ -69,6 +71,7 @@ local function settle(b)
   touched, refused, backs, closed = {}, {}, {}, 0
   for j = b.f1, b.f2, 3 do call('HSET', lengths(), ARGV[j], ARGV[j + 2]) end
   for j = b.d1, b.d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
+  for j = b.h1, b.h2, 2 do call('HINCRBY', C .. 'h:' .. ARGV[j], 'B', ARGV[j + 1]) end
   for t, record in ipairs(b.records) do
     local j = b.s1 + 9 * (t - 1)
     local host, level, kind, n0, n1, entry = parts(record)

@@ -38,8 +38,8 @@ class Settling:
         return await self._add(_chunks(adds), adds)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settle each commit, all or nothing; what became of each. Where the store settles them together, one that fails lets none
-        through: then the others are Stale without tokens."""
+        """Settle each commit, all or nothing; what became of each. Those on one server are settled together: one that fails lets none
+        of them through, then the others are Stale without tokens."""
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
         merged: Adds = {}
@@ -56,16 +56,21 @@ class Settling:
         if before:
             await self._add(before, merged)
         how = self._crawl, *(await self._frontier.adding(0, {}))[:4], tag(0) if self._store.together else ""
-        groups = [list(range(len(commits)))] if self._store.together else [[j] for j in range(len(commits))]
+        servers = await grouped(self._store, list(dict.fromkeys(commit.bucket for commit in commits)))
+        if len(servers) > 1 and any(commit.files for commit in commits):
+            return [
+                Stale([]) for _ in commits
+            ]  # a server took over some of them since their rows were written together
+        groups = [[j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)]
         calls = [
             (commits[group[0]].bucket, (
                 *how, len(group), *(x for j in group for x in (tag(commits[j].bucket), len(blocks[j]), *blocks[j]))
             )) for group in groups
         ]  # fmt: skip
-        outcomes: list[Outcome] = []
-        for group, (reply, repeated) in zip(groups, await surely(self._store, "settle", calls), strict=True):
-            outcomes += self._outcomes([commits[j] for j in group], reply, repeated)
-        return outcomes
+        outcomes: dict[int, Outcome] = {}
+        for group, (reply, repeated) in zip(groups, await surely(self._store, "settle", calls, servers), strict=True):
+            outcomes |= zip(group, self._outcomes([commits[j] for j in group], reply, repeated), strict=True)
+        return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
         """Side by side; but one after another where discovered hosts have shares of the whole crawl (`shares`)."""
@@ -81,8 +86,9 @@ class Settling:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """The arguments that end claims: files, counts, tokens, URLs visited."""
+        """The arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
         changes = [x for pair in commit.counts.items() if pair[1] for x in pair]
+        hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
         visited: list[Any] = []
         for s in commit.settles:
@@ -92,7 +98,8 @@ class Settling:
                 visited += (s.token, *self._frontier.remainder(s.mark), s.depth)
         lengths = [x for triple in commit.files for x in triple]
         return [
-            len(commit.files), *lengths, len(changes) // 2, *changes, len(commit.settles), *ends,
+            len(commit.files), *lengths, len(changes) // 2, *changes, len(hosts), *(x for pair in hosts for x in pair),
+            len(commit.settles), *ends,
             len(visited) // 4, *visited,
         ]  # fmt: skip
 
@@ -111,9 +118,12 @@ class Settling:
         return [(got[5 * j + 1], got[5 * j + 2], got[5 * j + 3]) for j in range(len(commits))]
 
 
-async def surely(store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[tuple[Any, bool]]:
+async def surely(
+    store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
+) -> list[tuple[Any, bool]]:
     """Call a script on buckets until each reply is sure: (reply, whether it was called more than once). Raises what waiting does
-    not mend; Away where nobody waits."""
+    not mend; Away where nobody waits. `buckets`: those that each call is about; when they come to lie on several servers, it ends as
+    stale without tokens."""
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
     while left:
@@ -129,12 +139,25 @@ async def surely(store: Store, verb: str, calls: Sequence[tuple[int, Sequence[An
                 trouble = reply
         if trouble is not None:
             await store.wait(trouble)
+            if buckets:
+                apart = [j for j in again if len(await grouped(store, buckets[j])) > 1]
+                out = [([b"stale"], True) if j in apart else one for j, one in enumerate(out)]
+                again = [j for j in again if j not in apart]
         elif again:
             if turn >= UNFOLLOWED and not store.patient:
                 raise Away("no replica of the store takes up what is written: see its log")
             await asyncio.sleep(min(0.05 * 2**turn, 1.0))
         left, turn = again, turn + 1
     return out
+
+
+async def grouped(store: Store, buckets: Sequence[int]) -> list[list[int]]:
+    """Buckets in groups that lie on one server; waits until all are served. Raises Away where nobody waits."""
+    while True:
+        try:
+            return await store.by_server(buckets)
+        except Away as error:
+            await store.wait(error)
 
 
 def _line(detail: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any, NamedTuple, cast
 
 from gossamer.beside import beside
-from gossamer.errors import ConfigError, StoreError
+from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold, rows
 from gossamer.frontier.fitness import durably
@@ -99,18 +99,18 @@ class Spiller:
     async def round(self) -> bool:
         """Empty the outboxes, serve the hosts that run low; whether any URL is cold."""
         waiting = await self._waiting()
-        if any(n for n, _, _ in waiting):
-            await self._spill([bucket for bucket, (n, _, _) in enumerate(waiting) if n])
-        for bucket, (_, wanted, _) in enumerate(waiting):
+        if any(n for n, _, _ in waiting.values()):
+            await self._spill([bucket for bucket, (n, _, _) in waiting.items() if n])
+        for bucket, (_, wanted, _) in waiting.items():
             if wanted:
                 await self._serve(bucket)
         if self._spent and time.monotonic() >= self._trim_at:
             await self._trim()
-        return any(out for _, _, out in waiting)
+        return any(out for _, _, out in waiting.values())
 
     async def drain(self) -> None:
         """Empty the outboxes."""
-        while buckets := [bucket for bucket, (n, _, _) in enumerate(await self._waiting()) if n]:
+        while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
     async def tails(self, bucket: int, hosts: list[str]) -> list[Tail]:
@@ -135,16 +135,16 @@ class Spiller:
         lengths = await self.store.guard(pipe.execute()) if found else []
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
-    async def _waiting(self) -> list[tuple[int, int, int]]:
-        """By bucket: entries in the outbox, hosts that run low, cold URLs."""
-        pipe = self.store.client.pipeline(transaction=False)
-        for bucket in range(self.store.buckets):
-            crawl = f"{keys.tag(bucket)}{self.crawl}:"
-            pipe.llen(f"{crawl}o")
-            pipe.scard(f"{crawl}rf")
-            pipe.hget(f"{crawl}g", "out")
-        got = await self.store.guard(pipe.execute())
-        return [(got[j], got[j + 1], int(got[j + 2] or 0)) for j in range(0, len(got), 3)]
+    async def _waiting(self) -> dict[int, tuple[int, int, int]]:
+        """Of the buckets that have any: entries in the outbox, hosts that run low, cold URLs; one look a server."""
+        groups = await self.store.by_server()
+        calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
+        found: dict[int, tuple[int, int, int]] = {}
+        for group, reply in zip(groups, await self.store.run_all("tails", calls), strict=True):
+            if isinstance(reply, GossamerError):
+                raise reply
+            found |= {group[reply[j]]: (reply[j + 1], reply[j + 2], reply[j + 3]) for j in range(0, len(reply), 4)}
+        return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
         """Move the first entries of these outboxes: read them, know them on the disk, keep them, take them out."""

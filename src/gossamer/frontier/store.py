@@ -30,12 +30,13 @@ _SHARED = {
     "settle": _TAKING,
     "admit": _TAKING,
     "known": ("prelude", "pages", "filter", "seen"),
-    "claim": ("prelude", "queue", "limits", "change", "ready", "grant"),
+    "claim": ("prelude", "queue", "enough", "limits", "change", "ready", "grant"),
     "heads": ("prelude", "ready"),
     "sweep": ("prelude", "queue"),
     "dead": ("prelude", "queue", "spill"),
     "move": ("prelude", "queue", "spill"),
     "refill": ("prelude", "queue", "spill"),
+    "regain": ("prelude", "queue", "spill"),
 }
 
 
@@ -60,7 +61,7 @@ class Store:
 
     @property
     def together(self) -> bool:
-        """Whether a script may act on several buckets: all of them lie on one server."""
+        """Whether all buckets lie on one server, so that one script may act on all."""
         return self.client.servers.address.kind != "cluster"
 
     @property

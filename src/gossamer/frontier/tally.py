@@ -55,6 +55,14 @@ async def hosts_met(store: Store, name: str) -> int:
     return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
 
 
+async def expected_lost(store: Store, name: str) -> float:
+    """How many new URLs the crawl's seen-set is expected to have taken for known ones so far."""
+    pipe = store.client.pipeline(transaction=False)
+    for bucket in range(store.buckets):
+        pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
+    return sum(int(one or 0) for one in await store.guard(pipe.execute())) / 1e12
+
+
 def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
     """Keys that match, in pages (`Store.scan`)."""
     return store.scan(pattern, PAGE)

@@ -12,7 +12,7 @@ from gossamer.frontier.keys import tag
 from gossamer.frontier.patience import Patience
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.server import RUN
-from gossamer.frontier.settling import Settling
+from gossamer.frontier.settling import Settling, grouped
 from gossamer.frontier.shares import Shares
 from gossamer.frontier.store import Store
 from gossamer.request import unpack
@@ -49,10 +49,9 @@ class Frontier:
         """How the store's outages are waited for."""
         return self.store.client.patience
 
-    @property
-    def together(self) -> bool:
-        """Whether commits of several buckets settle all or nothing."""
-        return self.store.together
+    async def together(self, buckets: Sequence[int]) -> list[list[int]]:
+        """Buckets in groups of which commits settle all or nothing: those that lie on one server."""
+        return await grouped(self.store, buckets)
 
     @property
     def _depths(self) -> int:
@@ -104,7 +103,7 @@ class Frontier:
         return (
             self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
             p.limit if limit is None else limit, p.size_limit if size_limit is None else size_limit,
-            p.rate if rate is None else rate, p.gate, RUN,
+            p.rate if rate is None else rate, p.gate, p.of_a_host, RUN,
         )  # fmt: skip
 
     def claimed(self, bucket: int, got: Any) -> Claimed:

@@ -20,8 +20,8 @@ from gossamer.visit import Adds, Commit, Visit
 
 MOST_VISITS = 256
 MOST_BYTES = 32 << 20
-LULL, LONG_LULL = 0.02, 0.06
-"""Seconds that a lone visit waits for company; the longer where each bucket is settled by a call of its own."""
+LULL = 0.02
+"""Seconds that a lone visit waits for company."""
 COMPANY = 32
 
 
@@ -69,7 +69,7 @@ class Committer:
                 await self._wake.wait()
                 continue
             if len(self.waiting) < COMPANY and not self._closing:
-                await asyncio.sleep(LULL if self._frontier.together else LONG_LULL)
+                await asyncio.sleep(LULL)
             batch, self.waiting = self.waiting[:MOST_VISITS], self.waiting[MOST_VISITS:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
@@ -85,7 +85,7 @@ class Committer:
     async def _commit(self, batch: list[Visit]) -> None:
         """Rows first, then the settle with the files' new lengths.
 
-        Where the store cannot settle several buckets together, the rows of a file are written and settled bucket by bucket.
+        Where the store has several servers, the rows of a file are written and settled server by server: no script vouches for two.
         """
         rows = [row for visit in batch for row in visit.rows]
         buckets: dict[int, list[Visit]] = {}
@@ -94,19 +94,19 @@ class Committer:
         buckets = dict(sorted(buckets.items()))
         await self._outputs.aside(batch, rows)
         async with self._outputs.exact(rows) as append:
-            if append is None or self._frontier.together:
-                await self._settle(buckets, append)
-            else:
-                for bucket, visits in buckets.items():
-                    await self._settle({bucket: visits}, append)
+            await self._settle(buckets, append, {bucket: _adds(visits) for bucket, visits in buckets.items()})
 
-    async def _settle(self, buckets: dict[int, list[Visit]], append: Append | None) -> None:
+    async def _settle(self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]) -> None:
         """Settle all visits but those whose claim is no longer ours: their rows are cut.
 
         Links of refused visits are added all the same: the taker remembers them as taken, and would not take them again.
         """
-        adds, lost = {bucket: _adds(visits) for bucket, visits in buckets.items()}, False
+        lost = False
         while True:
+            if append and len(groups := await self._frontier.together(list(buckets))) > 1:
+                for group in groups:
+                    await self._settle({bucket: buckets[bucket] for bucket in group}, append, adds)
+                return
             moves = (
                 await append([row for some in buckets.values() for visit in some for row in visit.rows])
                 if append
@@ -148,9 +148,11 @@ def _adds(visits: list[Visit]) -> Adds:
 
 def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
     counts: Counter[str] = Counter()
+    hosts: Counter[str] = Counter()
     for visit in visits:
         counts.update(visit.counts)
+        hosts[visit.claim.host] += visit.counts.get("bytes", 0)
     now = time.monotonic()
     return Commit(
-        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds
+        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds, hosts=hosts
     )  # robots: only logged
