@@ -1,4 +1,4 @@
-"""Settings -> a ready worker: the only file that names concrete parts."""
+"""Settings -> a ready worker: with `dialling` the only file that names concrete parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer import url as urls
-from gossamer.collectors.http import ACCEPT, HttpCollector
+from gossamer.dialling import Dialling
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.frontier.cold import Cold, open_cold
@@ -31,12 +31,9 @@ from gossamer.frontier.scores import Scores
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier
-from gossamer.identity.plain import Plain
 from gossamer.job import Setup
 from gossamer.metrics.attempts import AttemptsLog
-from gossamer.parts import Collector, FileOutput, Given, TableSink
-from gossamer.politeness.access import MOST as ROBOTS_SIZE
-from gossamer.politeness.blocks.own import worth_keeping
+from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -107,31 +104,6 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
     )  # fmt: skip
 
 
-def collector(
-    settings: Settings,
-    resolver: Resolver | Single,
-    archive: str | None,
-    given: Given | None = None,
-    *,
-    robots: bool = False,
-) -> Collector:
-    """The plain rung or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
-    if archive is not None:
-        from gossamer.collectors.archive import archive_collector
-
-        return archive_collector(archive, truncate=robots)
-    plain = HttpCollector(
-        resolver, user_agent=settings.agent, total=settings.timeout, wire=ROBOTS_SIZE if robots else settings.max_size,
-        decoded=ROBOTS_SIZE if robots else 2 * settings.max_size, truncate=robots, accept=None if robots else ACCEPT,
-        http2=settings.http2, ca_file=settings.ca_file, connections=max(256, settings.concurrency),
-    )  # fmt: skip
-    if settings.cache:
-        from gossamer.collectors.cache import CacheCollector
-
-        return CacheCollector(plain, settings.cache, given, worth_keeping)
-    return plain
-
-
 class Bench:
     """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
 
@@ -178,32 +150,26 @@ class Bench:
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
         agent = settings.agent.partition("/")[0].strip()
-        of_host, treat = None, None
+        treat = None
         if acting.acts(self.sites):
             needs = lru_cache(10_000)(partial(acting.needs, self.sites))
-            of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in self.sites) else None
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
-            self.frontier, self.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
+            self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
             parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host),
         )  # fmt: skip
-        self.identity = Plain(
-            self.setup.job.headers, self.setup.credentials, self.setup.seeds, urls.registered_domain, of_host
-        )
         return Visitor(
-            self.setup.crawl, self.name, gate, self.http, self.taker, self.reader, self.identity, parse=urls.parse,
+            self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings) -> None:
-        """The guard, and the collectors behind it."""
+        """The guard, and the rungs behind it."""
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
-        guard, archive = self.single or self.resolver, setup.job.archive
-        self.http = collector(settings, guard, archive, lambda asked: self.identity.given(asked))
-        self.robots = collector(settings, guard, archive, robots=True)
+        self.dialling = Dialling(setup, self.sites, self.single or self.resolver, self.store.seed)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
@@ -301,8 +267,7 @@ class Bench:
         self.outputs.release()
         if self.reader.reading is not None:
             self.reader.reading.close()
-        await self.http.close()
-        await self.robots.close()
+        await self.dialling.close()
         await self.resolver.close()
         if self.cold is not None:
             await self.cold.close()

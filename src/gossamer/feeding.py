@@ -156,7 +156,7 @@ async def feeding(
     name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
     try:
         for source in sources:
-            await source.open(bench.http)
+            await source.open(bench.dialling)
         await _hold(store, setup.crawl, name)
         async with beside(_leased(bench, sources, say, name)) as work:
             yield work

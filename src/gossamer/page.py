@@ -33,6 +33,8 @@ class Page(msgspec.Struct):
     """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
     block: str | None = None
     """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
+    session: str | None = None
+    """The session it was got in, as `chrome150/494103`."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -64,4 +66,6 @@ class Failure(msgspec.Struct, frozen=True):
     sent: bool = True
     """False when nothing went out: refused before a connection was made."""
     lag: float = 0.0
+    """As of a page."""
+    session: str | None = None
     """As of a page."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gossamer.errors import Moved, Stale
+from gossamer.guise import Guise
 from gossamer.page import Failure, Page
 from gossamer.request import Request
 from gossamer.visit import Adds, Attempt, Claim, Claimed, Commit, Row, Settle
@@ -58,8 +59,8 @@ class Collector(Protocol):
 
     name: str
 
-    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
-        """Fetch one URL, no redirect followed, within the collector's bounds on size and time."""
+    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Fetch one URL as whom the guise says, no redirect followed, within the collector's bounds on size and time."""
 
     async def close(self) -> None:
         """Let connections go."""

@@ -53,7 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 64
     processes: int | str = 1
     """A number, or `auto`."""
-    ladder: tuple[str, ...] = units.RUNGS
+    ladder: tuple[str, ...] = units.RUNGS[:1]
+    browser: tuple[str, ...] = ("any",)
+    session: float = 3600.0
     ignore_robots: bool = False
     allow_private: tuple[str, ...] = ()
     allow_port: tuple[int, ...] = ()
@@ -136,7 +138,15 @@ ABOUT: dict[str, About] = {
     "retries": About(units.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
     "concurrency": About(partial(units.count, 1, 10_000), "integer", "visits at once in a process"),
     "processes": About(units.processes, "integer string", "processes; auto: one a core"),
-    "ladder": About(units.ladder, _LIST, "ways to get a page, tried in this order; this version has plain"),
+    "ladder": About(
+        units.ladder,
+        _LIST,
+        "ways to get a page: plain (as itself), impersonated (as a browser); this version takes the first",
+    ),
+    "browser": About(
+        units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
+    ),
+    "session": About(units.seconds, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
     "ignore_robots": About(units.flag, "boolean", "do not ask for robots.txt"),
     "allow_private": About(units.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"),
     "allow_port": About(units.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),

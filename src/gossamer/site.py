@@ -25,6 +25,7 @@ KNOWN = (
     "paths",
     "follow",
     "ladder",
+    "browser",
     "pace",
     "headers",
     "must_have",
@@ -71,6 +72,7 @@ class Site:
     blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
     `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
+    ladder: how its pages are got, plain or impersonated; browser: the browsers it is to see on the impersonated rung, by name;
     lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
     Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
@@ -80,12 +82,11 @@ class Site:
 
     def __init__(
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
-        follow: Follow = None, ladder: str | Iterable[str] = ("plain",), pace: Pace | float | str | None = None,
-        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (),
+        follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (),
+        pace: Pace | float | str | None = None, headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (),
         blocks: bool | str | Iterable[str] = True, lane: str | None = None, region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
-        args: Mapping[str, Any] | None = None,
-        **unknown: Any,
+        args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -103,8 +104,9 @@ class Site:
         self.paths: tuple[re.Pattern[str], ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
         self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
+        self.browser: tuple[str, ...] = read("browser", _several, browser)
         self.lane: str = read("lane", units.label, "http" if lane is None else lane)
-        self.says_lane: bool = lane is not None
+        self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))

@@ -163,6 +163,8 @@ def seed(line: SeedLine) -> Request:
         raise ValueError("priority must lie between -1000000 and 1000000")
     if line.region is not None:
         units.label(line.region)
+    if line.rung is not None:
+        units.one_of(units.RUNGS, line.rung)
     if line.depth < 0:
         raise ValueError("depth is 0 or more")
     return Request(**{**fields, "method": line.method.upper()})

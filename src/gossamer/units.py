@@ -14,7 +14,8 @@ from typing import Any
 SCOPES = ("page", "prefix", "host", "domain", "any")
 POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
-RUNGS = ("plain",)
+RUNGS = ("plain", "impersonated")
+"""Those of this version, the cheapest first."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -128,7 +129,7 @@ def ladder(value: object) -> tuple[str, ...]:
     for rung in rungs:
         if rung not in RUNGS:
             raise ValueError(f"there is no rung {rung!r} in this version; it is {', '.join(RUNGS)}")
-    return rungs or RUNGS
+    return rungs or RUNGS[:1]
 
 
 def listed(value: object) -> list[Any]:

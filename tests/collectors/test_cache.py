@@ -28,7 +28,7 @@ class Counting:
     def __init__(self, **answers: Page | Failure | Kept) -> None:
         self.answers, self.asked, self.closed = answers, [], False
 
-    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
         self.asked.append(request.url)
         found = self.answers.get(request.url.rpartition("/")[2])
         if isinstance(found, Failure):
@@ -118,7 +118,7 @@ async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> 
     answers = iter([bounce, Kept(200)])
 
     class Bouncing(Counting):
-        async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+        async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
             self.answers["a"] = next(answers)
             return await super().collect(request, headers)
 

@@ -17,6 +17,7 @@ import pycurl
 from e2e.runs import job
 from gossamer.assemble import Bench, open_url
 from gossamer.frontier.crawls import Crawls
+from gossamer.request import Request
 from gossamer.seeding import prepare, seed
 
 SLOW = 0.4
@@ -142,7 +143,8 @@ async def working(
 def _worker(bench: Bench, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float) -> Bench:
     bench.merit._turn, bench.merit._probe = turn, probe
     bench.merit._tell = lambda line: said.append((name, line))
-    for collector in (bench.http, bench.robots):
+    any_request = Request("http://a.example/")
+    for collector in (bench.dialling.pages(any_request).collector, bench.dialling.robots(any_request).collector):
         options: Any = getattr(collector, "_options")  # noqa: B009 - of this kind of collector
         options.append((pycurl.INTERFACE, SOURCES[name]))
         if name == "slow":
@@ -159,8 +161,8 @@ def slowed(collector: Any) -> None:
     """Each answer takes longer."""
     collect = collector.collect
 
-    async def later(request: Any, headers: Any) -> Any:
-        found = await collect(request, headers)
+    async def later(request: Any, headers: Any, guise: Any = None) -> Any:
+        found = await collect(request, headers, guise)
         await asyncio.sleep(SLOW)
         if hasattr(found, "body"):
             found.elapsed += SLOW

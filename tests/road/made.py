@@ -19,6 +19,7 @@ from gossamer.road.gate import Gate
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
+from gossamer.road.rungs import Nobody, Rung, Rungs
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.visitor import Visitor
 from gossamer.road.worker import Worker
@@ -42,7 +43,7 @@ class Net:
         self.asked: list[str] = []
         self.times: list[float] = []
 
-    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
         self.asked.append(request.url)
         self.times.append(time.monotonic())
         if self.wait:
@@ -76,14 +77,10 @@ def links(*targets: str) -> str:
     return "<title>t</title>" + "".join(f'<a href="{target}">x</a>' for target in targets)
 
 
-class Plain:
-    """No headers, no cookies."""
-
-    def headers(self, request: Request) -> dict[str, str]:
-        return {}
-
-    def took(self, page: Page) -> None:
-        """Nothing is kept."""
+def only(net: Net) -> Rungs:
+    """One rung for all requests."""
+    rung = Rung("plain", net, Nobody())
+    return lambda _: rung
 
 
 class Road:
@@ -110,14 +107,14 @@ class Road:
         )  # fmt: skip
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
         self.gate = Gate(
-            self.frontier, net, agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse,
+            self.frontier, only(net), agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse,
             opens=self.taker.scope.opens,
         )  # fmt: skip
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()
         self.state = "running"
         self.visitor = Visitor(
-            "c", "w", self.gate, net, self.taker, self.reader, Plain(), parse=urls.parse, retries=retries, fixed=fixed,
+            "c", "w", self.gate, only(net), self.taker, self.reader, parse=urls.parse, retries=retries, fixed=fixed,
             anchor=self._nothing, anchored=self._nothing,
             nearer=Nearer(self.frontier, self.taker, at_hand) if depth < DEEP else None,
         )  # fmt: skip

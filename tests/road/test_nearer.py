@@ -21,7 +21,7 @@ class Uneven(Net):
         super().__init__(answers)
         self.waits = waits
 
-    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
         await asyncio.sleep(self.waits.get(request.url, 0.0))
         return await super().collect(request, headers)
 

@@ -209,7 +209,7 @@ async def test_a_url_that_killed_its_workers_runs_alone(road: Make, store: Store
     together: list[int] = []
     collect = table.net.collect
 
-    async def collected(request: Any, headers: dict[str, str]) -> Any:
+    async def collected(request: Any, headers: dict[str, str], guise: Any = None) -> Any:
         if request.url == URLS[5]:
             together.append(table.worker.busy)
             table.net.wait = 0.3

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
 from gossamer.cli.words import Option
-from gossamer.errors import GossamerError, StoreError, UsageError
+from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store
@@ -84,8 +84,22 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
-    findings = [*versions(), folder(settings), *files(settings), bundle(settings), await names(settings)]
+    first = (impersonated(), folder(settings), *files(settings), bundle(settings))
+    findings = [*versions(), *first, await names(settings)]
     return findings + await in_store(settings) + await in_cold(settings)
+
+
+def impersonated() -> Finding:
+    """Whether the impersonated rung can be used."""
+    from gossamer.identity.browsers import CURRENT
+
+    try:
+        from gossamer.collectors import handles
+
+        handles.Curl(CURRENT["chrome"]).close()
+    except ConfigError as error:
+        return Finding("impersonated", "warn", "not available", str(error))
+    return Finding("impersonated", "ok", f"appears as {', '.join(sorted(CURRENT.values()))}")
 
 
 async def in_cold(settings: Settings) -> list[Finding]:
@@ -161,7 +175,7 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 def bundle(settings: Settings) -> Finding:
     """The certificates that are trusted."""
-    from gossamer.collectors.http import ca_bundle
+    from gossamer.collectors.outgoing import ca_bundle
 
     path = settings.ca_file or ca_bundle()
     advice = "install ca-certificates, or name a file with -s ca_file=FILE"

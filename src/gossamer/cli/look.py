@@ -17,6 +17,7 @@ Site = Annotated[
 ]
 Header = Annotated[list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
 SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
+Ladder = Annotated[str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain or impersonated.")]
 LINKS = 20
 
 
@@ -25,13 +26,14 @@ def try_(
     site: Site = None,
     header: Header = None,
     argument: SiteArgument = None,
+    ladder: Ladder = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
     """One page through the whole road: robots.txt, fetching, reading; nothing is kept."""
     from gossamer.cli.show import put_json
 
-    trial = run(url, site, header, argument, setting)
+    trial = run(url, site, header, argument, setting, ladder)
     if as_json:
         put_json(told(trial))
     else:
@@ -40,8 +42,9 @@ def try_(
 
 
 def shell(
-    url: Url, site: Site = None, header: Header = None, argument: SiteArgument = None, setting: Setting = None
-) -> int:
+    url: Url, site: Site = None, header: Header = None, argument: SiteArgument = None, ladder: Ladder = None,
+    setting: Setting = None,
+) -> int:  # fmt: skip
     """The same, then a Python prompt with `page`."""
     import importlib
     import importlib.util
@@ -49,7 +52,7 @@ def shell(
     from gossamer.cli.show import remark
     from gossamer.parsing.view import View
 
-    trial = run(url, site, header, argument, setting)
+    trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:
         show(trial)
         return code(trial)
@@ -65,21 +68,25 @@ def shell(
 
 
 def run(
-    url: str, site: list[str] | None, header: list[str] | None, argument: list[str] | None, setting: list[str] | None
-) -> Trial:
+    url: str, site: list[str] | None, header: list[str] | None, argument: list[str] | None, setting: list[str] | None,
+    ladder: str | None = None,
+) -> Trial:  # fmt: skip
     """The trial of one URL."""
     from pathlib import Path
 
     from gossamer.cli.crawl import arguments_of, headers_of
     from gossamer.job import Job
+    from gossamer.settings import Given
     from gossamer.trial import try_one
+
+    more = [] if ladder is None else [Given("--ladder", "ladder", ladder)]
 
     beside = Path(site[0]) if site else Path(".")
     folder = beside if beside.is_dir() else beside.parent
     if not (folder / "gossamer.toml").exists():
         folder = Path(".")
     job = Job(
-        targets=site or [], settings=read_settings(pairs=setting, folder=folder), headers=headers_of(header or ()),
+        targets=site or [], settings=read_settings(pairs=setting, more=more, folder=folder), headers=headers_of(header or ()),
         args=arguments_of(argument or ()),
     )  # fmt: skip
     return asyncio.run(try_one(job, url))

@@ -15,6 +15,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.collectors.decoding import BadCoding, TooLarge, decode
 from gossamer.errors import ConfigError
+from gossamer.guise import Guise
 from gossamer.page import Failure, Headers, Page
 from gossamer.request import Request
 
@@ -51,7 +52,7 @@ class ArchiveCollector:
         self.skipped = skipped if skipped is not None else []
         """What could not be read, one line each."""
 
-    async def collect(self, request: Request, headers: Mapping[str, str]) -> Page | Failure:
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """The kept answer, or a page with status 404."""
         began, now = time.perf_counter(), time.time()
         try:

@@ -23,6 +23,7 @@ import xxhash
 
 from gossamer import url as urls
 from gossamer.errors import ConfigError
+from gossamer.guise import Guise
 from gossamer.page import Failure, Headers, Page
 from gossamer.parts import Collector, Given
 from gossamer.request import Request
@@ -70,10 +71,10 @@ class CacheCollector:
         except OSError as error:
             raise ConfigError(f"the cache folder {folder} cannot be used: {error.strerror}") from error
 
-    async def collect(self, request: Request, headers: dict[str, str]) -> Page | Failure:
+    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
         """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
         began = time.perf_counter()
-        key = digest(request, headers, headers if self._given is None else self._given(request))
+        key = digest(request, headers, headers if self._given is None else self._given(request), guise)
         if key in self._bounced:  # its answer led back here
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
@@ -84,7 +85,7 @@ class CacheCollector:
                 request.url, entry.status, entry.headers, entry.body, entry.fetched_at, time.perf_counter() - began,
                 entry.wire, self.name, entry.version, entry.address, 0,
             )  # fmt: skip
-        result = await self._inner.collect(request, headers)
+        result = await self._inner.collect(request, headers, guise)
         if isinstance(result, Page) and result.status < 500 and result.status not in _PASSING and self._worth(result):
             self._write(key, result)
             self._note(key, request.url, result.status, result.headers)
@@ -163,9 +164,9 @@ class CacheCollector:
             return
 
 
-def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str]) -> bytes:
+def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str], guise: Guise | None = None) -> bytes:
     """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is on the disk), and
-    the names of all cookies that are sent.
+    the names of all cookies that are sent; and whether it was a browser that asked, whichever.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
     >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
@@ -176,7 +177,10 @@ def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str
     secret = sorted((name.lower(), value) for name, value in given.items() if _SECRET.search(name))
     sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
     names = sorted({pair.partition("=")[0].strip() for pair in sent.split(";")})
-    return hashlib.blake2b(_pack([request.method, request.url, request.body, secret, names]), digest_size=24).digest()
+    asked = [request.method, request.url, request.body, secret, names]
+    if guise is not None and guise.browser:
+        asked.append("browser")
+    return hashlib.blake2b(_pack(asked), digest_size=24).digest()
 
 
 @contextmanager

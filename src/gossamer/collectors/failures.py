@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import pycurl
 
-TOO_LARGE, WEIRD, STREAM = (
+TOO_LARGE, WEIRD, STREAM, PROXY = (
     100,
     8,
     92,
-)  # CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM: pycurl has no names for them
+    97,
+)  # CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM, CURLE_PROXY: pycurl has no names for them
 
 
 class Why(NamedTuple):
@@ -27,7 +28,8 @@ _TLS = (
 )  # fmt: skip
 _FINAL_TLS = (pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE)
 _REASONS = dict.fromkeys(_TLS, "tls") | {
-    pycurl.E_COULDNT_RESOLVE_HOST: "dns", pycurl.E_COULDNT_CONNECT: "connect", pycurl.E_OPERATION_TIMEDOUT: "timeout",
+    pycurl.E_COULDNT_RESOLVE_HOST: "dns", pycurl.E_COULDNT_RESOLVE_PROXY: "connect", PROXY: "connect",
+    pycurl.E_COULDNT_CONNECT: "connect", pycurl.E_OPERATION_TIMEDOUT: "timeout",
     pycurl.E_URL_MALFORMAT: "filter", TOO_LARGE: "too-large", pycurl.E_OUT_OF_MEMORY: "too-large",
 }  # fmt: skip
 _FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
@@ -57,6 +59,8 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why
             return Why("private", "the connection led to another address than the checked one", True)
         case "again":
             return Why("reset", "the server closed the connection without an answer, again and again")
+    if text.startswith("CONNECT tunnel failed"):
+        return Why("connect", f"the proxy refuses: {text[:150]}")
     if code == WEIRD or (code == pycurl.E_UNSUPPORTED_PROTOCOL and not text.startswith("Protocol ")):
         return Why("reset", f"the answer is no HTTP: {text[:150]}")
     if code == pycurl.E_UNSUPPORTED_PROTOCOL:

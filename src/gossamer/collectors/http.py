@@ -7,11 +7,9 @@ are counted as they come and decoded here under a limit. Redirects, cookies, pro
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pycurl
 
@@ -19,7 +17,10 @@ from gossamer.collectors.decoding import BadCoding, TooLarge, decode
 from gossamer.collectors.failures import why
 from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
+from gossamer.collectors.outgoing import PROXIES, TOKEN, ca_bundle, line, proxy_of, sound
 from gossamer.collectors.transfer import Bounds, Transfer
+from gossamer.guise import Guise
+from gossamer.masking import mask
 from gossamer.page import Failure, Page
 from gossamer.request import Request, split
 
@@ -30,10 +31,6 @@ ACCEPT = (
 """Beginnings of content types that are read; a page without one is read, too."""
 MOST_ADDRESSES = 3
 """Addresses of a host that are tried in one visit."""
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BAD_VALUE = re.compile(r"[\r\n\0]")
-_FRAMING = ("content-length", "transfer-encoding")
-"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of this one."""
 _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
@@ -58,27 +55,39 @@ class Resolver(Protocol):
     async def resolve(self, authority: str) -> Answer: ...
 
 
+class Curls(NamedTuple):
+    """Whose libcurl does the work: pycurl's, or one with its face (`handles`). `honest`: our own headers go with every
+    request, also those that name us; else only those that come with it."""
+
+    name: str = "http"
+    curl: Callable[[], Any] = pycurl.Curl
+    multi: Callable[[], Any] = pycurl.CurlMulti
+    honest: bool = True
+
+
+PYCURL = Curls()
+
+
 class HttpCollector:
     """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused.
 
     `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
     """
 
-    name = "http"
-
     def __init__(
         self, resolver: Resolver, *, user_agent: str, connect: float = 10.0, first_byte: float = 20.0, total: float = 30.0,
         wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
         connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
-        headers: Mapping[str, str] | None = None, epoll: bool = True,
+        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL,
     ) -> None:  # fmt: skip
+        self.name, self._curls = curls.name, curls
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._bounds = Bounds(wire, None if accept is None else _gate(accept), truncate)
         plain = {
             "User-Agent": user_agent, "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-            "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8", "Expect": "",
+            "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
         }  # fmt: skip
-        self._headers = plain | dict(headers or {})
+        self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [line(name, value) for name, value in self._headers.items()]
         self._options: list[tuple[int, object]] = [
             (pycurl.NOSIGNAL, 1), (pycurl.FOLLOWLOCATION, 0), (pycurl.PROXY, ""), (pycurl.NETRC, 0), (pycurl.PATH_AS_IS, 1),
@@ -90,27 +99,39 @@ class HttpCollector:
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
         ]  # fmt: skip
         if verify and (bundle := ca_file or ca_bundle()):
-            self._options.append((pycurl.CAINFO, bundle))
-        self._multi = Multi(connections, epoll=epoll)
+            self._options += [(pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle)]
+        self._multi = Multi(connections, epoll=epoll, made=curls.multi)
         self._free: list[Transfer] = []
         self._better: dict[str, str] = {}
         self._single: set[str] = set()
 
-    async def collect(self, request: Request, headers: Mapping[str, str]) -> Page | Failure:
-        """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried."""
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried.
+
+        Through a proxy, too, both names are resolved and checked here: the proxy's is pinned, the target's is the proxy's to resolve.
+        """
         began, now = time.perf_counter(), time.time()
         if not request.url.startswith(_WEB):
-            return _refused("filter", "only http and https are fetched", True, now, 0.0)
+            return self._refused("filter", "only http and https are fetched", True, now, 0.0)
         authority = split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
+        proxy = guise.proxy if guise is not None else None
+        if found.addresses and proxy is not None:
+            if (place := proxy_of(proxy)) is None:
+                return self._refused("filter", PROXIES, True, now, 0.0)
+            found = self._resolver.known(place) or await self._resolver.resolve(place)
         if not found.addresses:
-            return _refused(found.reason, found.detail, found.final, now, time.perf_counter() - began)
+            detail = found.detail if proxy is None else mask(found.detail)
+            return self._refused(found.reason, detail, found.final, now, time.perf_counter() - began)
         transfer = self._free.pop() if self._free else self._transfer()
         try:
             problem = self._set_up(transfer, request, headers, authority)
             if problem is not None:
-                return _refused("filter", problem, True, now, 0.0)
-            if len(found.addresses) == 1:
+                return self._refused("filter", problem, True, now, 0.0)
+            if proxy is not None:
+                transfer.through(proxy, place or "", found.addresses)
+                error = await self._multi.perform(transfer.curl)
+            elif len(found.addresses) == 1:
                 transfer.dial(found.addresses[0])
                 error = await self._multi.perform(transfer.curl)
             else:
@@ -153,8 +174,11 @@ class HttpCollector:
                 curl.setopt(pycurl.TIMEOUT_MS, _milli(self._total))
         return error
 
+    def _refused(self, reason: str, detail: str, final: bool, now: float, elapsed: float) -> Failure:
+        return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
+
     def _transfer(self) -> Transfer:
-        transfer = Transfer(self._bounds)
+        transfer = Transfer(self._bounds, self._curls.curl)
         for option, value in self._options:
             transfer.curl.setopt(option, value)
         return transfer
@@ -174,14 +198,14 @@ class HttpCollector:
         curl.setopt(pycurl.PIPEWAIT, int(request.url.startswith("https:") and authority not in self._single))
         if headers:
             for name, value in headers.items():
-                if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value) or name.lower() in _FRAMING:
+                if not sound(name, value):
                     return f"the header {name[:40]!r} is malformed"
             transfer.headed = True
             given = {name.lower() for name in headers}
             lines = [line(name, value) for name, value in self._headers.items() if name.lower() not in given]
             curl.setopt(pycurl.HTTPHEADER, lines + [line(name, value) for name, value in headers.items()])
         if request.method != "GET" or request.body is not None:
-            if not _TOKEN.fullmatch(request.method):
+            if not TOKEN.fullmatch(request.method):
                 return f"the method {request.method[:40]!r} is malformed"
             transfer.meant_for(request.method, request.body)
         return None
@@ -208,7 +232,9 @@ class HttpCollector:
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
             reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
             lag = _lag(transfer, elapsed)
-            return Failure(reason, detail, now, elapsed, size, final, status=status or None, lag=lag, sent=sent > 0)
+            return Failure(
+                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=lag, sent=sent > 0
+            )
         return self._page(transfer, request, now, elapsed)
 
     def _page(self, transfer: Transfer, request: Request, now: float, elapsed: float) -> Page | Failure:
@@ -223,11 +249,11 @@ class HttpCollector:
                 body = decode(body, coding, most, cut=self._bounds.truncate or status >= 300)
             except TooLarge:
                 detail = f"decoded it is larger than {self._decoded} bytes"
-                return Failure("too-large", detail, now, elapsed, size, True, status=status)
+                return Failure("too-large", detail, now, elapsed, size, True, self.name, status=status)
             except BadCoding as bad:
                 if status < 300:
                     detail = f"it is packed more than once ({bad})"
-                    return Failure("content-type", detail, now, elapsed, size, True, status=status)
+                    return Failure("content-type", detail, now, elapsed, size, True, self.name, status=status)
                 body = b""
         spoken = version(transfer.lines[0]) if transfer.lines else ""
         if spoken != "2" and request.url.startswith("https:"):
@@ -235,8 +261,8 @@ class HttpCollector:
                 self._single.clear()
             self._single.add(split(request.url)[1])
         return Page(
-            request.url, status, headers, body, now, elapsed, size, version=spoken, address=transfer.pin,
-            lag=_lag(transfer, elapsed), requests=transfer.sent,
+            request.url, status, headers, body, now, elapsed, size, self.name, spoken,
+            None if transfer.proxy else transfer.pin, lag=_lag(transfer, elapsed), requests=transfer.sent,
         )  # fmt: skip
 
 
@@ -245,46 +271,9 @@ def _lag(transfer: Transfer, elapsed: float) -> float:
     return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0
 
 
-def ca_bundle() -> str | None:
-    """The system's trusted certificates, else certifi's; None: curl's own default."""
-    import ssl
-
-    paths = ssl.get_default_verify_paths()
-    for path in (
-        paths.cafile,
-        "/etc/ssl/certs/ca-certificates.crt",
-        "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/ssl/cert.pem",
-    ):
-        if path and Path(path).is_file():
-            return path
-    try:
-        import certifi
-    except ImportError:
-        return None
-    return certifi.where()
-
-
-def line(name: str, value: str) -> bytes:
-    """A header as curl wants it: latin-1 where that can say it, else UTF-8; `name;` sends an empty value.
-
-    >>> line("X-Name", "Zoë"), line("X-Empty", "")
-    (b'X-Name: Zo\\xeb', b'X-Empty;')
-    """
-    text = f"{name}: {value}" if value or name == "Expect" else f"{name};"
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
-
-
 def _gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
 def _milli(seconds: float) -> int:
     return max(1, round(seconds * 1000))
-
-
-def _refused(reason: str, detail: str, final: bool, now: float, elapsed: float) -> Failure:
-    return Failure(reason, detail, now, elapsed, final=final, sent=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+from collections.abc import Callable
 from typing import Any
 
 import pycurl
@@ -18,10 +19,11 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers; bound to the loop of the first one. `connections` are kept open at most; `epoll` False: the loop's readers."""
+    """Runs transfers; bound to the loop of the first one. `connections` are kept open at most; `epoll` False: the loop's readers;
+    `made`: curl's own, pycurl's or one with its face (`handles`)."""
 
-    def __init__(self, connections: int, *, epoll: bool = True) -> None:
-        self._multi = pycurl.CurlMulti()
+    def __init__(self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti) -> None:
+        self._multi = made()
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)

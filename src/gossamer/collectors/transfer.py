@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pycurl
@@ -15,6 +16,8 @@ from gossamer.page import Headers
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
 DRAINED, ERROR = 64 << 10, 1 << 20
 """Bytes of the body that are read of a redirect (for the sake of the connection) and of an error (for the block detectors)."""
+SUPPRESS_CONNECT_HEADERS = 265
+"""curl's option for which pycurl has no name: the proxy's own answer is none of the site's."""
 _OK: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
 _REPEATABLE = ("GET", "HEAD", "OPTIONS")
@@ -48,13 +51,15 @@ class Transfer:
     """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
 
     __slots__ = (
-        "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "sent", "sent_at",
-        "size", "tries",
+        "allowed", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
+        "sent", "sent_at", "size", "tries",
     )  # fmt: skip
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.curl, self.bounds = pycurl.Curl(), bounds
-        self.pin, self.changed, self.headed, self.tries = "", False, False, 2
+    def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
+        """`made`: curl's handle, pycurl's or one with its face (`handles`)."""
+        self.curl, self.bounds = made(), bounds
+        self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
+        self.allowed: tuple[str, ...] = ()
         self.lines: list[bytes] = []
         self.begin()
         curl = self.curl
@@ -77,8 +82,20 @@ class Transfer:
     def dial(self, address: str) -> None:
         """Pin the transfer to a checked address."""
         if address != self.pin:
-            self.pin = address
+            self.pin, self.allowed = address, (address,)
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+
+    def through(self, proxy: str, authority: str, addresses: tuple[str, ...]) -> None:
+        """Send it through a proxy, whose name stands for its checked addresses alone; the proxy resolves the target's name.
+
+        The handle serves no other transfer: a direct one must not meet what is set here, nor this one what was set before.
+        """
+        self.proxy, self.allowed, self.changed = proxy, addresses, True
+        name, _, port = authority.rpartition(":")
+        places = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
+        self.curl.setopt(pycurl.PROXY, proxy)
+        self.curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
+        self.curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
 
     def meant_for(self, method: str, body: str | None) -> None:
         """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection turns out to be
@@ -96,9 +113,9 @@ class Transfer:
             curl.setopt(pycurl.FRESH_CONNECT, 1)
 
     def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> Dialled | int:
-        """The second lock: only the pinned address is dialled."""
+        """The second lock: only a checked address is dialled."""
         family, kind, protocol, place = address
-        if place[0] != self.pin:
+        if place[0] not in self.allowed:
             self.problem = "private"
             refused: int = pycurl.SOCKET_BAD
             return refused
@@ -106,7 +123,7 @@ class Transfer:
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
         """Called when the request is about to go out, also on a kept connection and when curl sends it again."""
-        if there != self.pin:
+        if there not in self.allowed:
             self.problem = "private"
         elif self.sent >= self.tries:
             self.problem = "again"

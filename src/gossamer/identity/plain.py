@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
+from gossamer.guise import Guise, Lent
 from gossamer.identity.cookies import Jar
 from gossamer.page import Page
 from gossamer.request import Request, split
@@ -34,6 +35,10 @@ class Plain:
         self._own = {_place(*split(seed)[:2]) for seed in seeds} if self._secret else set[tuple[str, str]]()
         self._domain, self._of_host = domain, of_host
         self._jars: OrderedDict[str, Jar] = OrderedDict()
+
+    def lend(self, request: Request) -> Lent:
+        """Its headers; it appears as itself."""
+        return Lent(self.headers(request), Guise(proxy=request.proxy) if request.proxy else None)
 
     def headers(self, request: Request) -> dict[str, str]:
         """All headers that this request carries beyond the collector's own: what was given, and the host's own cookies."""
@@ -64,7 +69,7 @@ class Plain:
                 out = _over(out, {"Authorization": basic})
         return _over(out, request.headers) if request.headers else out
 
-    def took(self, page: Page) -> None:
+    def took(self, page: Page, _guise: Guise | None = None) -> None:
         """Keep the cookies of an answer."""
         for name, value in page.headers:
             if name == "set-cookie":

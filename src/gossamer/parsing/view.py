@@ -15,7 +15,7 @@ from gossamer.parsing.html import Document, parse
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
-from gossamer.units import label
+from gossamer.units import RUNGS, label, one_of
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """What a request may have beside its URL."""
@@ -186,6 +186,8 @@ def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
         raise ValueError(f"carry is larger than {CARRY} bytes")
     if needs.get("region") is not None:
         label(needs["region"])
+    if needs.get("rung") is not None:
+        one_of(RUNGS, needs["rung"])
     if not isinstance(needs.get("body"), str | None):
         raise TypeError("body= is a text: json.dumps(...) or urllib.parse.urlencode(...) makes one")
     if "method" in needs:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from gossamer.page import Failure, Page
-from gossamer.parts import Collector, Frontier
+from gossamer.parts import Frontier
 from gossamer.politeness import access, pace
 from gossamer.politeness.blocks.own import Blocks
 from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.request import Request, split
 from gossamer.road.decide import REDIRECTS, retry_after, wait
+from gossamer.road.rungs import Rungs
 from gossamer.verdict import Drop
 from gossamer.visit import Claim, Settle
 
@@ -34,16 +35,16 @@ class Treatment(NamedTuple):
 
 
 class Gate:
-    """Evaluates and fetches robots.txt. `collector` stops reading after 500 KiB; `parse` is the URL parser; `treat` says
+    """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is the URL parser; `treat` says
     what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled."""
 
     def __init__(
-        self, frontier: Frontier, collector: Collector, *, agent: str, obey: bool, retries: tuple[float, ...],
+        self, frontier: Frontier, rungs: Rungs, *, agent: str, obey: bool, retries: tuple[float, ...],
         fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
         treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
     ) -> None:  # fmt: skip
         self._opens = opens
-        self._frontier, self._collector, self._agent, self._parse = frontier, collector, agent, parse
+        self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
@@ -105,7 +106,7 @@ class Gate:
         They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
         """
         began = time.monotonic()
-        result = await self._collector.collect(claim.request, {})
+        result = await self._rungs(claim.request).collect(claim.request)
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
                 break
@@ -117,7 +118,8 @@ class Gate:
                 break
             await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
             began = time.monotonic()
-            result = await self._collector.collect(Request(target), {})
+            again = Request(target)
+            result = await self._rungs(again).collect(again)
         return result, began + result.lag
 
     async def _stale(self, claim: Claim) -> int:

@@ -11,7 +11,6 @@ from urllib.parse import urljoin
 import msgspec
 
 from gossamer.page import Failure, Page
-from gossamer.parts import Collector
 from gossamer.politeness import pace
 from gossamer.politeness.blocks.own import seen_by
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
@@ -20,6 +19,7 @@ from gossamer.road import records
 from gossamer.road.decide import REDIRECTS, decide, wait
 from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
+from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
 from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
@@ -47,26 +47,18 @@ class Reader(Protocol):
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
 
 
-class Identity(Protocol):
-    """Headers of a request: those asked for, credentials of a seed, cookies; and where Set-Cookie goes."""
-
-    def headers(self, request: Request) -> dict[str, str]: ...
-
-    def took(self, page: Page) -> None: ...
-
-
 class Visitor:
     """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met."""
 
     def __init__(
-        self, crawl: str, worker: str, gate: Gate, collector: Collector, taker: Taker, reader: Reader, identity: Identity,
+        self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None,
     ) -> None:  # fmt: skip
-        self.crawl, self.worker, self.gate, self.collector, self.taker = crawl, worker, gate, collector, taker
-        self.reader, self.identity, self.parse = reader, identity, parse
+        self.crawl, self.worker, self.gate, self.rungs, self.taker = crawl, worker, gate, rungs, taker
+        self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
@@ -142,10 +134,9 @@ class Visitor:
 
     async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
         request = claim.request
-        result = await self.collector.collect(request, self.identity.headers(request))
+        result = await self.rungs(request).collect(request)
         target, same, block = None, False, None
         if isinstance(result, Page):
-            self.identity.took(result)
             block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
             result.block = block.line() if block is not None else None
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
@@ -261,7 +252,8 @@ class Visitor:
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         if isinstance(result, Failure) and not result.sent:
             return []
-        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+        rung = self.rungs(claim.request).name
+        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error, rung)]
 
 
 def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:

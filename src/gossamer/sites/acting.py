@@ -20,6 +20,8 @@ class Needs(NamedTuple):
     lane: str | None = None
     region: str | None = None
     blocks: Any = True
+    ladder: tuple[str, ...] = ()
+    browser: tuple[str, ...] = ()
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -40,6 +42,8 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.lane for site in own if site.says_lane), None),
         first((site.region for site in own), None),
         next((site.blocks for site in own if site.blocks is not True), True),
+        first((site.ladder for site in own if site.says_ladder), ()),
+        first((site.browser for site in own), ()),
     )
 
 

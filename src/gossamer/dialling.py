@@ -1,0 +1,159 @@
+"""Settings -> the ways to get a page: for each rung its collector behind the guard, and the identity lent to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from gossamer import url as urls
+from gossamer.collectors.http import ACCEPT, HttpCollector
+from gossamer.egress.resolver import Resolver, Single
+from gossamer.errors import ConfigError
+from gossamer.guise import Guise
+from gossamer.identity.browsers import named
+from gossamer.identity.plain import Plain
+from gossamer.identity.sessions import Sessions
+from gossamer.job import Setup
+from gossamer.page import Failure, Page
+from gossamer.parts import Collector, Given
+from gossamer.politeness.access import MOST as ROBOTS_SIZE
+from gossamer.politeness.blocks.own import worth_keeping
+from gossamer.request import Request, split
+from gossamer.road.rungs import Identity, Nobody, Rung
+from gossamer.settings import Settings
+from gossamer.sites import acting
+from gossamer.units import RUNGS
+
+PLAIN, IMPERSONATED = RUNGS
+
+
+class Dialling:
+    """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
+
+    A request is made on the rung that it names, else on the first of its site's ladder, else of the crawl's. Raises ConfigError
+    where a site or the crawl wants what is not installed or has no such name.
+    """
+
+    name = "rungs"
+
+    def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int) -> None:
+        self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
+        needs = lru_cache(10_000)(partial(acting.needs, sites))
+        self._needs, self._sites = needs, sites
+        of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
+        self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
+        self._seed = f"{seed} {setup.crawl}"
+        self._rungs: dict[tuple[str, bool], Rung] = {}
+        self._running = False
+        for name in {self._settings.ladder[0], *(one.site.ladder[0] for one in sites if one.site.says_ladder)}:
+            self._rung(name, False)
+        self._running = True
+
+    def pages(self, request: Request) -> Rung:
+        """The rung on which a page is asked for."""
+        return self._rung(self._name(request), False)
+
+    def robots(self, request: Request) -> Rung:
+        """The same for robots.txt, of which only the first 500 KiB are read."""
+        return self._rung(self._name(request), True)
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
+        rung = self.pages(request)
+        if rung.name == PLAIN:
+            return await rung.collector.collect(request, dict(headers))
+        lent = rung.identity.lend(request)
+        return await rung.collector.collect(request, lent.headers | dict(headers), lent.guise)
+
+    async def close(self) -> None:
+        """Let connections go."""
+        for rung in self._rungs.values():
+            await rung.collector.close()
+
+    def _name(self, request: Request) -> str:
+        if request.rung in RUNGS:
+            return request.rung
+        return (self._needs(split(request.url)[1]).ladder or self._settings.ladder)[0]
+
+    def _rung(self, name: str, robots: bool) -> Rung:
+        if (rung := self._rungs.get((name, robots))) is None:
+            try:
+                made = collector(
+                    self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots
+                )
+            except ConfigError as error:
+                if not self._running:
+                    raise
+                made = Missing(str(error))
+            identity: Identity = Nobody() if robots else self._plain
+            if name == IMPERSONATED:
+                identity = self._sessions(None if robots else self._plain.given)
+            rung = self._rungs[name, robots] = Rung(name, made, identity)
+        return rung
+
+    def _sessions(self, given: Given | None) -> Sessions:
+        settings, needs = self._settings, self._needs
+        checked("browser", settings.browser)
+        for one in self._sites:
+            checked(f"site {one.site.name}: browser", one.site.browser)
+        domain = lru_cache(10_000)(urls.registered_domain)
+
+        def wanted(host: str) -> Sequence[str]:
+            return needs(host).browser or settings.browser
+
+        return Sessions(wanted, self._seed, settings.session, domain, given=given)
+
+
+class Missing:
+    """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and says why."""
+
+    name = "none"
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Why not."""
+        return Failure("filter", self._why, time.time(), 0.0, final=True, collector=self.name, sent=False)
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+
+def checked(where: str, names: Iterable[str]) -> None:
+    """Names of browsers. Raises ConfigError for one that there is not."""
+    for name in names:
+        try:
+            named(name)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+
+def collector(
+    settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
+    robots: bool = False,
+) -> Collector:  # fmt: skip
+    """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+    if archive is not None:
+        from gossamer.collectors.archive import archive_collector
+
+        return archive_collector(archive, truncate=robots)
+    options: dict[str, Any] = {
+        "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
+        "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
+        "ca_file": settings.ca_file, "connections": max(256, settings.concurrency),
+    }  # fmt: skip
+    made: Collector
+    if rung == IMPERSONATED:
+        from gossamer.collectors.impersonated import ImpersonatedCollector
+
+        made = ImpersonatedCollector(resolver, **options)
+    else:
+        made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
+    if settings.cache and not robots:
+        from gossamer.collectors.cache import CacheCollector
+
+        return CacheCollector(made, settings.cache, given, worth_keeping)
+    return made

@@ -1,0 +1,59 @@
+"""Browsers lent to sites: one browser a registered domain for the time of a session, then another with cookies of its own.
+
+Nothing is kept anywhere for it: whose turn it is follows from the crawl, the domain and the clock, so all workers agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from gossamer.guise import Guise, Lent
+from gossamer.identity.browsers import identity
+from gossamer.identity.cookies import Jar
+from gossamer.identity.dressing import dress
+from gossamer.page import Page
+from gossamer.request import Request, split
+
+JARS = 2000
+
+
+class Sessions:
+    """Identities for requests. `wanted`: host -> names of browsers; `seed`: the crawl's; `length`: seconds of a session;
+    `given`: the headers that people gave for a request; `domain`: host -> registered domain; `now`: seconds since the epoch."""
+
+    def __init__(
+        self, wanted: Callable[[str], Sequence[str]], seed: str, length: float, domain: Callable[[str], str], *,
+        given: Callable[[Request], Mapping[str, str]] | None = None, now: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self._wanted, self._seed, self._length, self._domain = wanted, seed, length, domain
+        self._given, self._now = given, now
+        self._jars: OrderedDict[tuple[str, str], Jar] = OrderedDict()
+
+    def lend(self, request: Request) -> Lent:
+        """The headers of this request and its guise."""
+        host = split(request.url)[1]
+        domain = self._domain(host)
+        drawn = hashlib.blake2b(f"{self._seed} {domain}".encode(), digest_size=8).digest()
+        began = int.from_bytes(drawn, "big") % 997 / 997  # sites do not see all visitors of a crawl change at once
+        session = str(int(self._now() / self._length + began))
+        browser = identity(self._wanted(host), f"{self._seed} {domain} {session}")
+        jar = self._jars.get((domain, f"{browser.name}/{session}"))
+        headers = dress(
+            browser, request.url, referrer=request.referrer, passed=request.hops, domain=self._domain,
+            given=None if self._given is None else self._given(request), cookies=jar.header(request.url) if jar else "",
+        )  # fmt: skip
+        return Lent(headers, Guise(browser.name, browser.target, browser.http2, session, request.proxy))
+
+    def took(self, page: Page, guise: Guise | None) -> None:
+        """Keep the cookies of an answer for the session that got it."""
+        for name, value in page.headers:
+            if name == "set-cookie" and guise is not None:
+                place = (self._domain(split(page.url)[1]), f"{guise.browser}/{guise.session}")
+                if (jar := self._jars.get(place)) is None:
+                    jar = self._jars[place] = Jar()
+                    if len(self._jars) > JARS:
+                        self._jars.popitem(last=False)
+                jar.take(page.url, value.encode("latin-1"))

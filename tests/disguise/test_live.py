@@ -1,0 +1,116 @@
+"""Debian's Chromium at the same server: order of headers, HTTP/2 and TLS of ours are its own.
+
+Its version is Debian's and newer than any that can be imitated, so what a version brings (a brand's version, pictures in Accept, an
+extension more) may differ: 156 has one more TLS extension than our 150 (trust anchors, 51764), GREASE among its signature algorithms and
+`image/jxl` in Accept; its scripts' requests have an HTTP/2 weight of 220, ours 256.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from disguise.conftest import guise
+from disguise.recorder import Recorder, Seen
+from gossamer.collectors.impersonated import ImpersonatedCollector
+from gossamer.identity.browsers import BROWSERS
+from gossamer.identity.dressing import dress
+from gossamer.request import Request
+
+CHROMIUM = shutil.which("chromium")
+SCRIPT = (
+    b"<script>fetch('/api', {headers: {accept: 'application/json'}}).then(() => { location.href = '/next' })</script>"
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+
+
+@asynccontextmanager
+async def browsing(url: str, folder: Path) -> AsyncIterator[None]:
+    """Chromium with its own profile at a URL; every name leads to this machine."""
+    words = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--ignore-certificate-errors",
+        "--remote-debugging-port=0", "--host-resolver-rules=MAP * 127.0.0.1", f"--user-data-dir={folder}",
+    ]  # fmt: skip
+    null = asyncio.subprocess.DEVNULL
+    running = await asyncio.create_subprocess_exec(
+        str(CHROMIUM),
+        *words,
+        url,
+        stdout=null,
+        stderr=null,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    try:
+        yield
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        await running.wait()
+
+
+def asked(recorder: Recorder, path: str) -> list[str] | None:
+    """The names of the headers of the request for a path, in order, as sent."""
+    for seen in recorder.seen:
+        if path in seen.paths[: len(seen.requests)]:
+            return [name for name, _ in seen.headers(seen.paths.index(path))]
+    return None
+
+
+@pytest.mark.parametrize("secure", [True, False])
+async def test_ours_is_asked_as_chromium_asks(
+    secure: bool, context: ssl.SSLContext, tmp_path: Path, collect: Callable[..., ImpersonatedCollector]
+) -> None:
+    async with Recorder(context if secure else None) as recorder:
+        recorder.bodies["/"] = (SCRIPT, {"content-type": "text/html", "set-cookie": "id=1"})
+        async with browsing(recorder.url(), tmp_path), asyncio.timeout(60):
+            while asked(recorder, "/next") is None:
+                recorder.news.clear()
+                await recorder.news.wait()
+        theirs = {path: asked(recorder, path) for path in ("/", "/api", "/next")}
+        first = next(seen for seen in recorder.seen if seen.requests)
+        recorder.seen.clear()
+        collector, root, who = collect(), recorder.url(), guise("chrome150")
+        asks = {"/": {}, "/api": {"accept": "application/json"}, "/next": {}}
+        for path, given in asks.items():
+            back = None if path == "/" else root
+            headers = dress(
+                BROWSERS["chrome150"],
+                recorder.url(path=path),
+                referrer=back,
+                given=given,
+                cookies="id=1" if back else "",
+            )
+            await collector.collect(Request(recorder.url(path=path)), headers, who)
+        ours = {path: asked(recorder, path) for path in asks}
+    if secure:  # a script's move is no person's click; ours are clicks
+        assert ours["/next"] is not None
+        ours["/next"].remove("sec-fetch-user")
+    assert {path: [name.lower() for name in names or ()] for path, names in ours.items()} == {
+        path: [name.lower() for name in names or ()] for path, names in theirs.items()
+    }
+    assert (ours["/"], ours["/next"]) == (theirs["/"], theirs["/next"])  # as HTTP/1.1 writes them, too
+    if secure:
+        alike(first, recorder.seen[0])
+
+
+def alike(theirs: Seen, ours: Seen) -> None:
+    """HTTP/2 is the same; of TLS all that ours says Chromium says, and by the same words where a version does not matter."""
+    assert ours.akamai() == theirs.akamai()
+    first = [next(frame for frame in seen.frames if frame["frame_type"] == "HEADERS") for seen in (ours, theirs)]
+    assert first[0] == first[1]  # its stream, weight and dependency
+    assert ours.hello is not None
+    assert theirs.hello is not None
+    assert ours.hello.ciphersuites == theirs.hello.ciphersuites
+    for one in ours.hello.extensions:
+        if one["type"] not in ("signature_algorithms", "padding", "GREASE"):
+            assert one == theirs.hello.get(one["type"]), one
+    own = set(ours.hello.get("signature_algorithms")["sig_hash_algs"])
+    assert own <= set(theirs.hello.get("signature_algorithms")["sig_hash_algs"])
