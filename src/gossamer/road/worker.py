@@ -134,10 +134,14 @@ class Worker:
         """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
         limit = ""
         while True:
-            want = self.room.ask(self.busy + len(self._ready))
-            if self.merit is not None:
-                want = self.merit.allowed(want)
-            if self._paused or self.committer.full or not want or self._stop.is_set():
+            busy = self.busy + len(self._ready)
+            if self._paused or self.committer.full or self._stop.is_set():
+                self.room.rests(busy)
+                return ""
+            want = offered = self.room.ask(busy)
+            if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
+                self.room.rests(busy)
+            if not want:
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)
