@@ -57,6 +57,16 @@ def age(client: redis.Redis, *names: str) -> None:
             client.hset("gossamer:workers", key, json.dumps({**record, "beat": record["beat"] - 2 * 86_400}))
 
 
+def leave(sender: Celery, url: str) -> None:
+    """Messages for slot 7, which waits for the ticket `wanted`: two of no use, one of a newer gossamer, one of others; the first is
+    in dead hands, from which RabbitMQ takes it back."""
+    for words in ([1, "http", 0, "queued old"], [1, "http", 7, "queued older"], [2, "of a newer one"]):
+        sender.send_task(TASK, words, queue="http")
+    sender.send_task("somebody.else", [1, "http", 0, "queued old"], queue="http")
+    sender.send_task(TASK, [1, "http", 7, "queued wanted"], queue="http")
+    subprocess.run([sys.executable, "-c", TAKE, url], check=True)
+
+
 def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> None:
     url, rows = brokers.celery_url(broker)[0], "http"
     with (
@@ -68,17 +78,12 @@ def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> 
         dead, other = fleet.worker("dead"), fleet.worker("other", "--lane", "rare", "--data", "d2")
         fleet.ready(2)
         until("its mailbox", lambda: broker.startswith("amqp") or theirs.scard("_kombu.binding.celery.pidbox") == 2)
-        dead.kill()
-        other.kill()
+        _ = [one.kill() for one in (dead, other)]
         client.delete(*client.scan_iter("gossamer:slot:*"), "gossamer:none")
         with Connection(url) as connection:
             connection.channel().queue_purge("http")
         client.set("gossamer:slot:http:7", "queued wanted", ex=600)
-        for words in ([1, "http", 0, "queued old"], [1, "http", 7, "queued older"], [2, "of a newer one"]):
-            sender.send_task(TASK, words, queue=rows)
-        sender.send_task("somebody.else", [1, "http", 0, "queued old"], queue=rows)
-        sender.send_task(TASK, [1, "http", 7, "queued wanted"], queue=rows)
-        subprocess.run([sys.executable, "-c", TAKE, url], check=True)
+        leave(sender, url)
         is_redis = not broker.startswith("amqp")
         if is_redis:
             theirs.sadd("_kombu.binding.celery.pidbox", "\x06\x16\x06\x16stranger@h.celery.pidbox")
@@ -94,14 +99,12 @@ def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> 
         assert cleaned(fleet, "--dry-run") == 2 + lanes + 3 * is_redis
         assert "queues" in fleet.run("doctor")
         assert cleaned(fleet) == 2 + lanes + 3 * is_redis
-        assert queued(url, rows) == 3
-        assert queued(url, "rare") is None
+        assert (queued(url, rows), queued(url, "rare"), cleaned(fleet)) == (3, None, 0)
         if is_redis:
             assert [one.split(b"\x16")[-1] for one in theirs.smembers("_kombu.binding.celery.pidbox")] == [  # type: ignore[union-attr]
                 b"stranger@h.celery.pidbox"
             ]
             assert theirs.exists("unacked", "unacked_index", "_kombu.binding.rare") == 0
-        assert cleaned(fleet) == 0
         works_after_all(fleet)
 
 
