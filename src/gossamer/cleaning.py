@@ -1,6 +1,6 @@
 """Cleaning as a whole: what is removed at which age, in the store and in the data folder; by hand, or hourly by the scheduler.
 
-A part that another room adds (worker records, queue residue) is one more row of PARTS.
+A part that another room adds (what is left in a broker) is handed in by the doors.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import fcntl
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -36,6 +36,8 @@ class Scene(NamedTuple):
     store: Store
     broom: Broom
     crawl: str | None
+    asked: bool = False
+    """Whether its parts were named."""
 
 
 class Part(NamedTuple):
@@ -123,23 +125,25 @@ OF_A_CRAWL = ("crawls", "dead")
 
 async def clean(
     settings: Settings, store: Store, *, what: list[str] | None = None, older: float | None = None, crawl: str | None = None,
-    dry: bool = False,
+    dry: bool = False, more: Mapping[str, Part] = {},
 ) -> list[Cleaned]:  # fmt: skip
-    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go whatever its state)."""
+    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go whatever its state), `more`
+    are parts of other rooms, done first."""
+    parts = {**more, **PARTS}
     for name in what or ():
-        if name not in PARTS:
+        if name not in parts:
             raise UsageError(
-                f"--what {name!r}: there is no such part{nearest(name, PARTS)}; there are {', '.join(PARTS)}"
+                f"--what {name!r}: there is no such part{nearest(name, parts)}; there are {', '.join(parts)}"
             )
     if crawl is not None:
         await Crawls(store).need(crawl)
-    wanted = what or (list(PARTS) if crawl is None else ["crawls"])
+    wanted = what or (list(parts) if crawl is None else ["crawls"])
     if crawl is not None and (foreign := [name for name in wanted if name not in OF_A_CRAWL]):
         raise UsageError(f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}")
-    scene = Scene(settings, store, Broom(store, await Census(store).now(), dry=dry), crawl)
+    scene = Scene(settings, store, Broom(store, await Census(store).now(), dry=dry), crawl, what is not None)
     done = []
     for name in wanted:
-        part = PARTS[name]
+        part = parts[name]
         found = await part.clean(scene, part.age if older is None else older)
         done.append(Cleaned(name, part.what, found.count, found.bytes))
     return done
@@ -148,8 +152,10 @@ async def clean(
 class Hourly:
     """Cleaning beside the scheduler's work: once an hour of the store's clock, whoever leads."""
 
-    def __init__(self, settings: Settings, store: Store, say: Callable[..., None]) -> None:
-        self._settings, self._store, self._say = settings, store, say
+    def __init__(
+        self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, Part] = {}
+    ) -> None:  # fmt: skip
+        self._settings, self._store, self._say, self._more = settings, store, say, more
         self._next = 0.0
 
     async def __call__(self, now: float) -> None:
@@ -166,7 +172,7 @@ class Hourly:
         self._next = now + HOUR
         if last is None:
             return
-        for one in await clean(self._settings, self._store):
+        for one in await clean(self._settings, self._store, more=self._more):
             if one.count:
                 self._say("cleaned", part=one.part, count=one.count, bytes=one.bytes)
 

@@ -3,7 +3,8 @@
 In the frontier a request lies in the queue of its host, so scheme, host and priority are not repeated in it:
 an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing defaults
 are left out. A referrer on the same host is kept as its path. The scheme byte (h, s) is a capital letter where the URL was
-visited before and is only read again, as a shorter way to it was found. The store's version (`frontier.keys.VERSION`) guards the form.
+visited before and is only read again, as a shorter way to it was found. The store's version (`frontier.keys.VERSION`) guards the form;
+a newer gossamer may put more into `extra`, and who does not know that leaves the request to it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+
+from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,6 +48,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 EXTRA = ("hops", "method", "headers", "body", "use", "carry", "id", "country", "region", "proxy", "rung", "added_at")
+_EXTRA = frozenset(EXTRA)
 
 
 def split(url: str) -> tuple[str, str, str]:
@@ -77,13 +81,18 @@ def entry(scheme: str, path: str, depth: int, referrer: str | None, extra: dict[
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """The request of an entry that lay in the queue of `host`."""
+    """The request of an entry that lay in the queue of `host`. ConfigError when it needs what this gossamer does not know."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]
     if referrer and referrer.startswith("/"):
         referrer = f"{scheme}://{host}{referrer}"
     extra = fields[3] if len(fields) > 3 else {}
+    if extra and (strange := extra.keys() - _EXTRA):
+        raise ConfigError(
+            f"the request of {scheme}://{host}{path} needs {', '.join(sorted(strange))}, which this gossamer does not know: "
+            "run the same gossamer everywhere"
+        )
     if "hops" in extra:
         extra["hops"] = tuple(extra["hops"])
     return Request(f"{scheme}://{host}{path}", depth, priority, referrer, **extra)

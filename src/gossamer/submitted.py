@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.errors import ConfigError, UsageError
-from gossamer.job import Output, Setup
+from gossamer.frontier.crawls import Spec
+from gossamer.job import Job, Output, Setup
 from gossamer.settings import Settings
 from gossamer.sinks.formats import FORMATS, parse
 from gossamer.targets import read
@@ -23,6 +24,8 @@ class Stored(msgspec.Struct):
 
     version: int
     setup: Setup
+    uses: list[str] = []
+    """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run the crawl."""
 
 
 def pack(setup: Setup) -> bytes:
@@ -30,17 +33,13 @@ def pack(setup: Setup) -> bytes:
     kept = msgspec.structs.replace(setup.job.settings, store=None, broker=())
     targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
-    return msgspec.json.encode(Stored(VERSION, msgspec.structs.replace(setup, job=job, store="", alone=True)))
+    made = msgspec.structs.replace(setup, job=job, store="", alone=True)
+    return msgspec.json.encode(Stored(VERSION, made, _uses(made)))
 
 
 def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it."""
-    version = json.loads(raw).get("version")
-    if version != VERSION:
-        raise ConfigError(
-            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
-        )
-    setup = msgspec.json.decode(raw, type=Stored).setup
+    setup = _read(raw)
     given = setup.job.settings
     settings = msgspec.structs.replace(
         given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=()
@@ -50,6 +49,37 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
     job = msgspec.structs.replace(setup.job, settings=settings, outputs=outputs, pages=pages, targets=targets)
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
+
+
+def _read(raw: bytes) -> Setup:
+    """Raises ConfigError for another format, and for what this gossamer does not know."""
+    stored = json.loads(raw)
+    if (version := stored.get("version")) != VERSION:
+        raise ConfigError(
+            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
+        )
+    known = {f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__}
+    if strange := [name for name in stored.get("uses", ()) if name not in known]:
+        raise ConfigError(
+            f"it was submitted with {', '.join(strange)}, which this worker does not know: run the same gossamer everywhere"
+        )
+    try:
+        return msgspec.json.decode(raw, type=Stored).setup
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"its job cannot be read ({error}): run the same gossamer everywhere") from None
+
+
+_PARTS: dict[str, type[msgspec.Struct]] = {"setup": Setup, "job": Job, "settings": Settings, "spec": Spec}
+
+
+def _uses(setup: Setup) -> list[str]:
+    parts = {"setup": setup, "job": setup.job, "settings": setup.job.settings, "spec": setup.spec}
+    return [
+        f"{part}.{field.name}"
+        for part, value in parts.items()
+        for field in msgspec.structs.fields(value)
+        if not field.required and getattr(value, field.name) != field.default
+    ]
 
 
 def local(target: str, folder: str) -> Path | None:

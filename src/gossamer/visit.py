@@ -39,6 +39,8 @@ class Claim(msgspec.Struct):
     """It was visited before, and is only read again: a shorter way to it was found (`road.nearer`)."""
     trouble: str = ""
     """What is wrong with its host, '' when nothing is (`politeness.breaker.Trouble.of`)."""
+    strange: str = ""
+    """Why this gossamer cannot make the request: a newer one wrote it. It goes back, and this worker does no work for the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):

@@ -132,15 +132,18 @@ class Worker:
 class Fleet:
     """Workers on one store, in a folder that they share."""
 
-    def __init__(self, folder: Path, store: str, brokers: Sequence[str], slice_: str = "5s") -> None:
-        self.folder, self.store, self.brokers, self.slice = folder, store, brokers, slice_
+    def __init__(
+        self, folder: Path, store: str, brokers: Sequence[str], slice_: str = "5s", src: Path = SRC
+    ) -> None:  # fmt: skip
+        """`src`: whose gossamer its commands and workers are."""
+        self.folder, self.store, self.brokers, self.slice, self.src = folder, store, brokers, slice_, src
         self.workers: list[Worker] = []
 
     def env(self) -> dict[str, str]:
         """The environment of all its commands."""
         base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
         own = {"STORE": self.store, "BROKER": ",".join(self.brokers), "SLICE": self.slice, "RETRIES": "0.1,0.2,0.3"}
-        return base | {"PYTHONPATH": str(SRC)} | {f"GOSSAMER_{name}": value for name, value in own.items()}
+        return base | {"PYTHONPATH": str(self.src)} | {f"GOSSAMER_{name}": value for name, value in own.items()}
 
     def run(self, *words: str, code: int = 0) -> str:
         """A command; what it printed. Its exit code must be `code`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
+from gossamer.frontier.schedules import Unread
 from gossamer.scheduler.making import runs
 from scheduler.made import Bed
 
@@ -76,3 +78,9 @@ async def test_a_record_of_another_version_is_said_and_left_alone(bed: Bed) -> N
     assert told["schedule"] == "new"
     assert "version 9" in told["reason"]
     assert await bed.schedules.names() == ["known", "new"]
+    client: Any = bed.store.client
+    await client.hset("{b:000}@schedule:new", "spec", '{"version": 9, "tune": "a form that nobody knows"}')
+    await client.rpush("{b:000}@runs:new", '{"version": 1, "due": 1, "at": 1, "state": "finished"}', '{"version": 9}')
+    (unread,) = [one for one in await bed.schedules.all() if isinstance(one, Unread)]
+    assert "of version 9" in unread.why
+    assert await bed.schedules.forget("new", 1e12, dry=False) == (0, 0)

@@ -46,6 +46,8 @@ async def _clean(
     settings: Settings, what: list[str] | None, older: float | None, crawl: str | None, dry: bool
 ) -> list[Cleaned]:
     from gossamer import cleaning
+    from gossamer.fleet import residue
 
     async with opened(settings) as store:
-        return await cleaning.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry)
+        more = {"queues": residue.PART}
+        return await cleaning.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry, more=more)

@@ -236,13 +236,14 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
     """What `gossamer clean` would remove, and whether schedules have somebody who keeps them."""
     from gossamer.cleaning import clean
     from gossamer.cli.show import amount
+    from gossamer.fleet import residue
     from gossamer.frontier.schedules import Schedules
 
     if await store.guard(store.client.dbsize()) > LARGE:
         found = "not counted: the store is large"
         findings = [Finding("cleaning", "ok", found, "see gossamer clean --dry-run")]
     else:
-        done = [one for one in await clean(settings, store, dry=True) if one.count]
+        done = [one for one in await clean(settings, store, dry=True, more={"queues": residue.PART}) if one.count]
         parts = ", ".join(f"{one.count} {one.part}" for one in done)
         size = amount(sum(one.bytes for one in done))
         found, advice = (

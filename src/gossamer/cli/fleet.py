@@ -87,12 +87,12 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     from gossamer.cli.show import amount, duration, put_json, put_table, remark
     from gossamer.frontier.crew import Crew, Refusals
     from gossamer.frontier.scores import Scores
-    from gossamer.politeness.scores import Record, merit
+    from gossamer.politeness.scores import merit, read
 
     async with opened(settings) as store:
         crew = Crew(store)
         found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
-        records = [msgspec.json.decode(raw, type=Record) for raw in await Scores.of_all(store)]
+        records = read(await Scores.of_all(store))
     merits = {one.name: merit(one.name, records, now) for one in found}
     if as_json:
         plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]

@@ -44,6 +44,7 @@ def scheduler(
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
     from gossamer.assemble import open_store
     from gossamer.cleaning import Hourly
+    from gossamer.fleet import residue
     from gossamer.scheduler.conducting import Crawler, Fleet, Here
     from gossamer.scheduler.loop import Scheduler
 
@@ -52,7 +53,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
     try:
         launch = launcher(settings, here)
         crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
-        chore = Hourly(settings, store, say)
+        chore = Hourly(settings, store, say, {"queues": residue.PART})
         await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
     finally:
         await store.close()

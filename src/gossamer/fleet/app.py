@@ -110,8 +110,8 @@ app = _made()
 
 
 @app.task(name=TASK, ignore_result=True)
-def slice_(version: int, lane: str, slot: int, ticket: str) -> None:
-    """A slice in this process."""
+def slice_(version: object = None, *words: Any, **_: object) -> None:
+    """A slice in this process. `words`: lane, slot, ticket; those of another version are not read."""
     if version != VERSION:
         log.error(
             "a message of format %r was left alone; this worker knows %d: run the same gossamer everywhere",
@@ -119,6 +119,7 @@ def slice_(version: int, lane: str, slot: int, ticket: str) -> None:
             VERSION,
         )
         return
+    lane, slot, ticket = words
     assert _Now.child is not None
     assert _Now.runner is not None
     try:

@@ -1,7 +1,8 @@
 """How one process divides its room among crawls: by weight, and so that no room is left idle (stride scheduling).
 
 Each crawl has a pass that grows by 1 / weight for each claim. While several want more than they get, the one that is ahead
-waits for the others. Who was offered room and left some of it wants no more, so nobody waits for it.
+waits for the others. Who was offered room and took none of it wants no more, so nobody waits for it; who took some will ask again
+at once, as not all buckets are asked at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable
 
 HUNGRY = 0.5
-"""Seconds that a crawl which got no room is believed to want some."""
+"""Seconds that a crawl is believed to want more room than it got."""
 
 
 class Fair:
@@ -44,8 +45,13 @@ class Fair:
         if free < quantum:
             share.hungry_until = now + HUNGRY
             return 0
-        share.hungry_until = 0.0
-        return free
+        return free  # whether it wants that is known when it took some
+
+    def took(self, share: Share, claims: int) -> None:
+        """What a share made of an offer."""
+        share.busy += claims
+        share.passed += claims / share.weight
+        share.hungry_until = self._clock() + HUNGRY if claims else 0.0
 
 
 class Share:
@@ -62,5 +68,8 @@ class Share:
 
     def took(self, claims: int) -> None:
         """See `road.worker.Room`."""
-        self.busy += claims
-        self.passed += claims / self.weight
+        self._fair.took(self, claims)
+
+    def rests(self, busy: int) -> None:
+        """See `road.worker.Room`."""
+        self.busy, self.hungry_until = busy, 0.0

@@ -87,6 +87,8 @@ class Works:
     async def _join(self, task: Task) -> None:
         """Work on a crawl, unless this process does so already or cannot."""
         at, now = self._at.get(task.name), time.monotonic()
+        if at is not None:
+            self._fair.share(task.name, task.weight)  # also in the middle of a slice
         if self._shy.get(task.name, 0) > now or (at is not None and at.work is not None and not at.work.done()):
             return
         if at is not None and at.work is not None:

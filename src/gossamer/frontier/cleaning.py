@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-import msgspec
-
 from gossamer.errors import InUse
 from gossamer.frontier import keys
 from gossamer.frontier.broom import Broom, Found
@@ -126,7 +124,8 @@ async def workers(broom: Broom, age: float) -> Found:
     """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about crawls that are gone."""
     client, found = broom.store.client, Found()
     crew = await broom.do(client.hgetall(WORKERS))
-    gone = [name for name, raw in crew.items() if broom.now - msgspec.json.decode(raw, type=Worker).beat >= age]
+    known = {name: Worker.of(name, raw) for name, raw in crew.items()}
+    gone = [name for name, one in known.items() if one.state != "unread" and broom.now - one.beat >= age]
     left = crew.keys() - set(gone)
     orders = [name for name in await broom.do(client.hgetall(ORDERS)) if name not in left]
     crawls_ = {name.encode() for name in await Crawls(broom.store).names()}

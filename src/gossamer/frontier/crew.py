@@ -12,6 +12,8 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.store import Store
 
 WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refused"
+FORMAT = 1
+"""Of the workers' records."""
 GONE = 15.0
 """Seconds without a sign after which a worker is taken for dead."""
 _NAME = "gossamer:name:"
@@ -33,12 +35,25 @@ class Worker(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """running, draining, stopping, gone."""
+    """running, draining, stopping, gone; `unread`: a record of another format, of which no more than the name is known."""
     started: float = 0.0
     beat: float = 0.0
     """Its last sign of life, by the store's clock."""
     memory: int = 0
     """Bytes of all its processes."""
+    format: int = FORMAT
+
+    @classmethod
+    def of(cls, name: bytes, raw: bytes) -> Worker:
+        """A worker from its record."""
+        try:
+            found = msgspec.json.decode(raw, type=cls)
+            if found.format == FORMAT:
+                return found
+            what = f"format {found.format}"
+        except msgspec.MsgspecError:
+            what = "unknown"
+        return cls(name=name.decode(), host="", pid=0, lanes=[], processes=0, version=what, state="unread")
 
 
 class Crew:
@@ -86,9 +101,9 @@ class Crew:
         """All workers, the dead ones with the state `gone`, by name."""
         found = await self._do(self._store.client.hgetall(WORKERS))
         now, crew = await self.now(), []
-        for raw in found.values():
-            worker = msgspec.json.decode(raw, type=Worker)
-            if now - worker.beat > GONE:
+        for name, raw in found.items():
+            worker = Worker.of(name, raw)
+            if worker.state != "unread" and now - worker.beat > GONE:
                 worker.state = "gone"
             crew.append(worker)
         return sorted(crew, key=lambda worker: worker.name)

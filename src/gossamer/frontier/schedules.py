@@ -163,8 +163,8 @@ class Schedules:
         old = 0
         for raw in reversed(found[1:]):
             run = _run(raw)
-            if run is not None and (run.ended or run.due) >= before:
-                break
+            if run is None or (run.ended or run.due) >= before:
+                break  # what cannot be read has an age that nobody knows
             old += 1
         if old and not dry:
             await self._do(self.store.client.rpop(_key(f"runs:{name}"), old))
@@ -215,13 +215,20 @@ class Schedules:
         return await self.store.guard(cast(Awaitable[Any], call))
 
 
+class _Versioned(msgspec.Struct):
+    """What all versions of a record have in common."""
+
+    version: int = 0
+
+
 def _entry(name: str, raw: dict[bytes, bytes]) -> Entry | Unread:
     try:
-        schedule = msgspec.json.decode(raw[b"spec"], type=Schedule)
-        if schedule.version != VERSION:
+        version = msgspec.json.decode(raw[b"spec"], type=_Versioned).version
+        if version != VERSION:
             raise ValueError(
-                f"it is of version {schedule.version}, this gossamer knows {VERSION}: use the same gossamer everywhere"
+                f"it is of version {version}, this gossamer knows {VERSION}: use the same gossamer everywhere"
             )
+        schedule = msgspec.json.decode(raw[b"spec"], type=Schedule)
     except (msgspec.MsgspecError, ValueError, KeyError) as error:
         return Unread(name, str(error))
     counts = {field: int(raw.get(field.encode(), 0)) for field in ("runs", "failed", "skipped", "missed")}

@@ -44,6 +44,11 @@ class Slots:
         done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED))
         return ticket if done else None
 
+    async def waits(self, lane: str, slot: int, ticket: str) -> bool:
+        """Whether a slot waits for the message with this ticket."""
+        found = await self._do(self._store.client.get(_key(lane, slot)))
+        return found is not None and found.decode() == ticket
+
     async def unqueue(self, lane: str, slot: int, ticket: str) -> None:
         """The message could not be sent after all."""
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), ticket))

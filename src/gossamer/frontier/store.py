@@ -211,7 +211,8 @@ def _still_wanted(cause: BaseException | None = None) -> None:
 
 def _mismatch(field: str, found: str, ours: str) -> str:
     why = {
-        "version": f"the store is of format {found}, this gossamer knows format {ours}: use a newer gossamer, or another --data",
+        "version": f"the store is of format {found}, this gossamer knows format {ours}: use "
+        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or another --data",
         "buckets": f"the store has {found} buckets, this run would use {ours}: an embedded store cannot serve as a shared one",
         "psl": f"the store was made with Public Suffix List {found}, this gossamer carries {ours}: install the same gossamer everywhere",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from gossamer.errors import Moved, Stale
+from gossamer.errors import ConfigError, Moved, Stale
 from gossamer.frontier.everywhere import Everywhere
 from gossamer.frontier.fitness import durably
 from gossamer.frontier.keys import tag
@@ -15,7 +15,7 @@ from gossamer.frontier.server import RUN
 from gossamer.frontier.settling import Settling, grouped
 from gossamer.frontier.shares import Shares
 from gossamer.frontier.store import Store
-from gossamer.request import unpack
+from gossamer.request import Request, unpack
 from gossamer.visit import Adds, Claim, Claimed, Commit, Settle
 
 __all__ = ["Frontier", "Policy"]
@@ -217,13 +217,16 @@ def _claim(
     entry: bytes,
 ) -> Claim:
     name = host.decode()
-    sort = kind.decode()
+    sort, strange = kind.decode(), ""
     if sort == "robots":
         request = unpack(name, entry + b"\x93\xab/robots.txt\x00\xc0", int(level))
     else:
-        request = unpack(name, entry, int(level))
+        try:
+            request = unpack(name, entry, int(level))
+        except ConfigError as error:
+            request, strange = Request(f"http://{name}/"), str(error)
     return Claim(
         token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
         int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
-        entry[:1].isupper(), trouble.decode(),
+        entry[:1].isupper(), trouble.decode(), strange,
     )  # fmt: skip

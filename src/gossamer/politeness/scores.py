@@ -24,11 +24,14 @@ Out, it makes one visit every 30 s, and is back when one succeeds.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+FORMAT = 1
+"""Of the records."""
 NETWORK = ("dns", "connect", "timeout")
 LAST = 20
 HOSTS = 3
@@ -81,6 +84,16 @@ class Record(msgspec.Struct):
     hard: Means = msgspec.field(default_factory=Means)
     good_at: float = 0.0
     """When a visit of it last succeeded."""
+    format: int = FORMAT
+
+
+def read(raws: Iterable[bytes]) -> list[Record]:
+    """The records among what workers wrote; those of another format are left out."""
+    found = []
+    for raw in raws:
+        with contextlib.suppress(msgspec.MsgspecError):
+            found.append(msgspec.json.decode(raw, type=Record))
+    return [one for one in found if one.format == FORMAT]
 
 
 def score(record: Record, hardness: float = 1.0) -> float:

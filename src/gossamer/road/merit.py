@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
-from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, waits
+from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, read, waits
 from gossamer.visit import Visit
 
 TURN = 2.0
@@ -110,7 +110,7 @@ class Merit:
         self._counted, self._clock = counted, now - time.monotonic()
         self.mine.at, self.mine.room = now, room
         await self._scores.put(self.mine.name, msgspec.json.encode(self.mine))
-        found = [msgspec.json.decode(raw, type=Record) for raw in await self._scores.all()]
+        found = read(await self._scores.all())
         self.others = [one for one in found if one.name != self.mine.name]
         for one in self.others:
             if now - one.at > GONE:

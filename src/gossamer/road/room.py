@@ -14,6 +14,9 @@ class Room(Protocol):
     def took(self, claims: int) -> None:
         """So many were made."""
 
+    def rests(self, busy: int) -> None:
+        """It wants no more than it has just now."""
+
 
 class Caps(Protocol):
     """Caps on what many workers do together (`frontier.rates`)."""
@@ -34,4 +37,7 @@ class Alone:
         return free if free >= self._least else 0
 
     def took(self, claims: int) -> None:
+        """See `Room`."""
+
+    def rests(self, busy: int) -> None:
         """See `Room`."""

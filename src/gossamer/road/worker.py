@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from gossamer.errors import Away, GossamerError
+from gossamer.errors import Away, ConfigError, GossamerError
 from gossamer.parts import Frontier
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
@@ -69,11 +69,13 @@ class Worker:
         self._paused = False
         self._alone = False
         self._failed: Exception | None = None
+        self._strange = ""
         self._asking = Asking(frontier, buckets, caps)
         self._keeper = Keeper(frontier, self.held, committer, self._asking)
 
     async def run(self) -> str:
-        """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise."""
+        """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise; ConfigError, having
+        given back what it had not begun, when requests need what this gossamer does not know."""
         self.committer.on_settled = self._settled
         try:
             async with asyncio.TaskGroup() as group:
@@ -95,6 +97,8 @@ class Worker:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._strange:
+            raise ConfigError(self._strange)
         return self.outcome
 
     async def _crawl(self) -> None:
@@ -130,10 +134,14 @@ class Worker:
         """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
         limit = ""
         while True:
-            want = self.room.ask(self.busy + len(self._ready))
-            if self.merit is not None:
-                want = self.merit.allowed(want)
-            if self._paused or self.committer.full or not want or self._stop.is_set():
+            busy = self.busy + len(self._ready)
+            if self._paused or self.committer.full or self._stop.is_set():
+                self.room.rests(busy)
+                return ""
+            want = offered = self.room.ask(busy)
+            if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
+                self.room.rests(busy)
+            if not want:
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)
@@ -150,7 +158,9 @@ class Worker:
         """Queue new claims; those of one gate stay together. Those that a failover may take back are not ours: they go back."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
-            if not sure:
+            if claim.strange:
+                self._strange, self.outcome = claim.strange, "strange"
+            if claim.strange or not sure:
                 self._give_back(claim)
                 continue
             self.held[claim.bucket, claim.token] = claim

@@ -1,0 +1,88 @@
+"""What crawls that share a fleet get, and what a host of very many URLs costs small ones: counted at the server.
+
+    python benchmarks/fair.py [--rounds 3] [--urls 1000000] [--hosts 1000] [--only shares|giant]
+
+`shares`: two crawls over 20 hosts each with weights 1 and 3, then the other way round, on one worker of two processes with room for 16
+visits; requests of either while both have work. Goal: within 10 % of 3.
+`giant`: a crawl of small hosts with four requests each (robots.txt and three pages), 0.5 s from start to start, on one worker of
+two processes: seconds from the first to the last of their requests, and requests a second until 90 % were made, alone and behind a
+host with so many URLs that were added before. Alternately.
+The frontier alone: `frontier.py --only giant`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from fleet.crews import Fleet, Server, until
+from fleet.test_fair import share
+from web import preset, serve
+
+
+def shares(weights: tuple[int, int]) -> float:
+    """What the heavier of two crawls got, in times of the lighter one."""
+    plan = preset("tiny", hosts=40, pages=300, latency=0.2, robots=("allow",))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        serve(plan) as web,
+        Server(Path(name) / "s") as server,
+        Fleet(Path(name), server.url(0), [server.url(1)], "60s") as fleet,
+    ):
+        first, second = share(fleet, web, weights, 300)
+    return max(first, second) / min(first, second)
+
+
+def giant(urls: int, hosts: int) -> tuple[float, float]:
+    """Seconds that the small hosts took, and their requests a second until 90 % were made, behind a host of `urls` URLs."""
+    plan = preset("tiny", hosts=hosts + 1, pages=3, robots=("allow",))
+    with tempfile.TemporaryDirectory() as name, serve(plan) as web, Server(Path(name) / "s") as server:
+        big, *small = web.plan.seeds()
+        listed = Path(name) / "list.txt"
+        with listed.open("w") as file:
+            file.writelines(f"{big}none/{number}\n" for number in range(urls))
+            file.writelines(f"{seed}\n" for seed in small)
+        with Fleet(Path(name), server.url(0), [server.url(1)], "60s") as fleet:
+            crawl = fleet.submit(str(listed), name="crawl", delay="0.5", setting="retries=none")
+            fleet.worker(processes=2)
+            mine = {seed.split("/")[2] for seed in small}
+
+            def at() -> list[int]:
+                return sorted(hit.start for hit in web.log() if hit.host in mine)
+
+            until("the small hosts are done", lambda: len(at()) >= 4 * hosts, 600)
+            times = at()
+            fleet.run("cancel", crawl)
+    most = len(times) * 9 // 10
+    return (times[-1] - times[0]) / 1e9, most / (times[most - 1] - times[0]) * 1e9
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--urls", type=int, default=1_000_000)
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    if options.only in ("", "shares"):
+        found = [shares(weights) for _ in range(options.rounds) for weights in ((1, 3), (3, 1))]
+        print("weights 1 and 3:", ", ".join(f"{one:.2f}" for one in found), flush=True)
+    if options.only in ("", "giant"):
+        runs: dict[int, list[tuple[float, float]]] = {0: [], options.urls: []}
+        for _ in range(options.rounds):
+            for urls, each in runs.items():
+                each.append(giant(urls, options.hosts))
+                print(f"giant of {urls:,}: {each[-1][0]:.1f} s, {each[-1][1]:.0f} requests/s", flush=True)
+        for urls, each in runs.items():
+            middle = [statistics.median(one[part] for one in each) for part in (0, 1)]
+            print(f"{options.hosts:,} small hosts, giant of {urls:,}: {middle[0]:.1f} s, {middle[1]:.0f} requests/s")
+
+
+if __name__ == "__main__":
+    main()

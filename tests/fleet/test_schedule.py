@@ -1,0 +1,76 @@
+"""Runs that a scheduler launches onto a fleet: the leader's, and after its death those of the one that stood by."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clockwork import moved_store
+from fleet.crews import Fleet, Server, until
+from web import Web, preset, serve
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with serve(preset("tiny", hosts=4, pages=30, robots=("allow",))) as web:
+        yield web
+
+
+class Scheduler:
+    """One `gossamer scheduler`, a process."""
+
+    def __init__(self, fleet: Fleet, number: int) -> None:
+        self.log = fleet.folder / f"scheduler{number}"
+        words = [sys.executable, "-m", "gossamer", "scheduler", "--json"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(words, env=fleet.env(), cwd=fleet.folder, stdout=log, stderr=log)
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """Its events of one kind."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in lines if line["event"] == event]
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+
+def test_a_due_run_goes_onto_the_fleet_whoever_leads(tmp_path: Path, web: Web) -> None:
+    with (
+        moved_store() as moved,
+        Server(tmp_path / "broker") as broker,
+        Fleet(tmp_path, moved.url, [broker.url(0)]) as fleet,
+    ):
+        moved.set("2026-11-21T03:58:30Z")
+        fleet.worker(processes=2)
+        fleet.ready(1)
+        words = ["--allow-private", "127.0.0.0/8", "--delay", "0.05", "-o", "{run}/"]
+        fleet.run("schedule", "add", "nightly", "0,1 4 * * *", *web.plan.seeds(), *words)
+        schedulers = []
+        try:
+            schedulers.append(Scheduler(fleet, 0))
+            until("one leads", lambda: schedulers[0].said("leads"))
+            schedulers.append(Scheduler(fleet, 1))
+            until("one stands by", lambda: schedulers[1].said("stands by"))
+            moved.set("2026-11-21T04:00:01Z")
+            until("the run is under way", lambda: fleet.rows("20261121T0400"))
+            schedulers[0].kill()
+            until("the other one leads", lambda: schedulers[1].said("ended"))
+            moved.set("2026-11-21T04:01:01Z")
+            until("the next run ends", lambda: len(schedulers[1].said("ended")) == 2)
+        finally:
+            for one in schedulers:
+                one.kill()
+        for one, run in zip(("taken up", "begun"), ("20261121T0400", "20261121T0401"), strict=True):
+            assert [event["crawl"] for event in schedulers[1].said(one)] == [f"nightly-{run}"]
+            rows = [row["url"] for row in fleet.rows(run)]
+            assert len(rows) == len(set(rows)) == fleet.json("status", f"nightly-{run}")["pages"] == 120
+        (row,) = fleet.json("schedule", "list")
+        assert (row["runs"], row["failed"], row["outcome"]) == (2, 0, "finished")
