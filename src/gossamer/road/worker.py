@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from gossamer.errors import Away, GossamerError
-from gossamer.parts import Frontier
+from gossamer.parts import Frontier, Ledger
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
 from gossamer.road.keeper import Keeper
@@ -51,6 +51,7 @@ class Worker:
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
         deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
@@ -70,7 +71,8 @@ class Worker:
         self._alone = False
         self._failed: Exception | None = None
         self._asking = Asking(frontier, buckets, caps)
-        self._keeper = Keeper(frontier, self.held, committer, self._asking)
+        self._ledger = ledger
+        self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
 
     async def run(self) -> str:
         """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise."""
@@ -87,6 +89,8 @@ class Worker:
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
+                if self._ledger is not None:
+                    self._ledger.keep(self.held)
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
@@ -159,6 +163,8 @@ class Worker:
             else:
                 self._ready.append([claim])
         self._ready.extend(gates.values())
+        if self._ledger is not None and claims:
+            self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
         """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""
