@@ -25,6 +25,7 @@ from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.fitness import reach
 from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.rates import Caps
 from gossamer.frontier.scores import Scores
@@ -145,7 +146,7 @@ class Bench:
         self._visits = self._visitor(settings)
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
-        self._anchors: set[tuple[str, str]] = set()
+        self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
@@ -240,6 +241,7 @@ class Bench:
         if not self._opened:
             await self.outputs.open()
             self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
+            self._ledger.open()
             self._opened = True
         await self._state()
         if (usual := self.frontier.policy).host_time >= 0:
@@ -249,7 +251,7 @@ class Bench:
         worker = Worker(
             self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit,
+            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit, ledger=self._ledger,
         )  # fmt: skip
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
@@ -264,6 +266,7 @@ class Bench:
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(1.0):  # others take the record away, too
                 await self.merit.close()
+        self._ledger.close()
         self.outputs.release()
         if self.reader.reading is not None:
             self.reader.reading.close()

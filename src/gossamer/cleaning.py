@@ -59,7 +59,8 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
     """Locks of crawls that the store does not know."""
-    for path in [*Path(scene.settings.data).glob("*/lock"), *Path(scene.settings.data).glob("*/output.lock")]:
+    data = Path(scene.settings.data)
+    for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
         if path.parent.name not in known and path.parent.name != "store":
             yield path
 

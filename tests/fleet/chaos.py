@@ -1,53 +1,120 @@
-"""Faults, one after another, against a fleet that crawls the test web; and a judge of what is left. The test strikes a few times,
-the benchmark sixty.
+"""Faults, one after another, against a fleet that crawls the test web. The test strikes a few times, the benchmark sixty.
 
-A supervisor starts again what died, as systemd or Kubernetes would; nobody else helps.
+A supervisor starts again what died, as systemd or Kubernetes would; nobody else helps. What is struck, when and whom follows from a seed.
 """
 
 from __future__ import annotations
 
-import os
+import asyncio
 import random
-import signal
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import redis
-
-from fleet.crews import Fleet, Server, Worker
+from clockwork import faked
+from fleet.crews import Fleet, Server, Worker, until
+from gossamer.assemble import open_url
+from gossamer.errors import GossamerError
+from gossamer.frontier.schedules import Schedules
+from gossamer.frontier.tally import counts
+from servers.apart import Machine, Machines, Together
 from servers.sentinel import Watched
-from web import Web
-from web.judge import delays, fetched, violations
+from web import Plan, Web, serve
 
-KINDS = ("child", "main", "all", "broker", "master", "freeze", "clock")
-"""kill -9 of a process, of a worker, of all workers, of the broker, of the store's master; SIGSTOP of a worker beyond its lease;
-a worker whose clock is an hour behind."""
-FREEZE = 35.0
-"""Seconds that a worker stands still: longer than a lease."""
 BACK = 1.5
 """Seconds until a supervisor starts again what died."""
+ENDS = ("finished", "limited", "stopped", "cancelled", "failed")
+SITE = """
+from gossamer import Item, Site
+site = Site("all", hosts={hosts!r}, seeds={seeds!r})
+class Thing(Item, key="url"):
+    url: str
+@site.page()
+def thing(page):
+    yield Thing(url=page.url)
+    yield from page.follow("a")
+"""
+
+
+class Strike(NamedTuple):
+    """A fault: after how many requests, what, whom (0 to 1, of all workers)."""
+
+    requests: int
+    kind: str
+    whom: float
+
+
+Hit = Callable[["Chaos", str, float], bool]
+"""Strikes a worker, or what belongs to it; whether there was something to strike."""
+
+
+def planned(kinds: Sequence[str], faults: int, requests: int, seed: int) -> list[Strike]:
+    """The faults of a seed, as many of each kind, in the order of their moments."""
+    rng = random.Random(seed)
+    moments = sorted(rng.uniform(0.03, 0.93) * requests for _ in range(faults))
+    each = [kinds[n % len(kinds)] for n in range(faults)]
+    rng.shuffle(each)
+    return [Strike(round(moment), kind, rng.random()) for moment, kind in zip(moments, each, strict=True)]
+
+
+def machines(workers: int, near: float = 0.0, far: float = 0.0) -> list[Machine]:
+    """Where all of it runs: each worker a machine, so many seconds from the others, from the nearest to the farthest."""
+    step = (far - near) / max(1, workers - 1)
+    others = [Machine("desk"), Machine("store"), Machine("broker"), Machine("web", network="10.0.0.0/16")]
+    return [*others, *(Machine(f"w{n}", near + n * step) for n in range(workers))]
+
+
+@contextmanager
+def field(folder: Path, places: Machines | Together, plan: Plan, workers: int) -> Iterator[tuple[Chaos, Web]]:
+    """Servers, workers and the web, each in its place."""
+    with ExitStack() as stack:
+        with places.at("store"):
+            store = Watched(host=places.address["store"])
+        stack.callback(store.close)
+        with places.at("broker"):
+            broker = stack.enter_context(Server(folder / "broker", host=places.address["broker"]))
+        with places.at("web"):
+            web = stack.enter_context(serve(plan))
+        chaos = Chaos(folder, store, broker, places, workers)
+        stack.callback(chaos.close)
+        yield chaos, web
 
 
 class Chaos:
     """A fleet under fire."""
 
-    def __init__(self, folder: Path, watched: Watched, broker: Server, workers: int, rng: random.Random) -> None:
-        self.fleet = Fleet(folder, watched.url, [broker.url(0)])
-        self._watched, self._broker, self._rng = watched, broker, rng
-        self._workers: dict[str, Worker] = {}
-        self._due: list[tuple[float, Callable[[], None]]] = []
-        self._frozen: set[str] = set()
-        self.struck: Counter[str] = Counter()
-        for number in range(workers):
-            self._start(f"w{number}")
+    def __init__(self, folder: Path, store: Watched, broker: Server, places: Machines | Together, workers: int) -> None:
+        self.fleet = Fleet(folder, store.url, [broker.url(0)])
+        self.store, self.broker, self.places = store, broker, places
+        self.parts: dict[str, Worker] = {}
+        """Workers and schedulers by name."""
+        self.busy: set[str] = set()
+        """What must not be struck now: dead, or frozen."""
+        self.asleep: list[tuple[str, float, float]] = []
+        """Workers that stood still: name, from when to when (monotonic)."""
+        self.told: list[str] = []
+        """The faults, as they struck."""
+        self.clocks = {f"w{n}": folder / f"clock-w{n}" for n in range(workers)}
+        self._due: list[tuple[float, Callable[[], object]]] = []
+        for name in (*self.clocks, "s0", "s1"):
+            self.start(name)
 
-    def _start(self, name: str, *before: str) -> None:
-        self._workers[name] = self.fleet.worker(name, "--data", f"d-{name}", before=before)
+    def start(self, name: str) -> None:
+        """Start a worker (`wN`) on its machine, with a clock of its own; or a scheduler (`sN`)."""
+        if name not in self.clocks:
+            self.parts[name] = Worker(self.fleet, name, ["-m", "gossamer", "scheduler", "--json"])
+            return
+        if not self.clocks[name].exists():
+            self.clocks[name].write_text("+0\n")
+        clock = faked(FAKETIME_TIMESTAMP_FILE=str(self.clocks[name]), FAKETIME_CACHE_DURATION="1")
+        before = ["env", *(f"{key}={value}" for key, value in clock.items() if key[:8] in ("FAKETIME", "LD_PRELO"))]
+        with self.places.at(name):
+            self.parts[name] = self.fleet.worker(name, "--data", f"d-{name}", before=before)
 
-    def _later(self, seconds: float, what: Callable[[], None]) -> None:
+    def later(self, seconds: float, what: Callable[[], object]) -> None:
+        """Do it in a while."""
         self._due.append((time.monotonic() + seconds, what))
 
     def supervise(self) -> None:
@@ -56,105 +123,74 @@ class Chaos:
         due, self._due = [one for one in self._due if one[0] <= now], [one for one in self._due if one[0] > now]
         for _, what in due:
             what()
-        for name, worker in list(self._workers.items()):
-            if worker.process.poll() is not None and name not in self._frozen:
-                self._frozen.add(name)
-                self._later(BACK, lambda name=name: (self._frozen.discard(name), self._start(name))[0])  # type: ignore[misc]
+        for name, part in list(self.parts.items()):
+            if part.process.poll() is not None and name not in self.busy:
+                self.busy.add(name)
+                self.later(BACK, lambda name=name: (self.busy.discard(name), self.start(name)))  # type: ignore[misc]
 
-    def strike(self, kind: str) -> bool:
-        """One fault; whether there was something to strike."""
-        alive = [n for n, w in self._workers.items() if w.process.poll() is None and n not in self._frozen]
-        if not alive:
-            return False
-        name = self._rng.choice(alive)
-        worker = self._workers[name]
-        if kind == "child":
-            if not (children := worker.children()):
-                return False
-            os.kill(self._rng.choice(children), signal.SIGKILL)
-        elif kind == "main":
-            worker.kill()
-        elif kind == "all":
-            for one in alive:
-                self._workers[one].kill()
-        elif kind == "broker":
-            if self._broker.process is None or self._broker.process.poll() is not None:
-                return False
-            self._broker.kill()
-            self._later(BACK, self._broker.start)
-        elif kind == "master":
-            return self._master()
-        elif kind == "freeze":
-            worker.signal(signal.SIGSTOP)
-            self._frozen.add(name)
-            self._later(FREEZE, lambda: (worker.signal(signal.SIGCONT), self._frozen.discard(name))[0])
-        elif kind == "clock":
-            worker.kill()
-            self._frozen.add(name)
-            self._later(BACK, lambda: (self._frozen.discard(name), self._start(name, "faketime", "-f", "-1h"))[0])
-        self.struck[kind] += 1
-        return True
-
-    def _master(self) -> bool:
-        """Kill the store's master, if it has a replica that follows; Sentinel makes that the master."""
-        for server in self._watched.servers:
-            if server.process.poll() is not None:
-                return False
-            try:
-                with server.client() as client:
-                    info: Any = client.info("replication")
-            except redis.RedisError:  # it is just being started
-                return False
-            if info["role"] == "master" and info["connected_slaves"]:
-                server.kill()
-                self._later(8.0, lambda server=server: server.start())  # type: ignore[misc]
-                self.struck["master"] += 1
-                return True
-        return False
-
-    def crawl(self, web: Web, strikes: list[str], pages: int, **options: str) -> dict[str, Any]:
-        """Submit, strike at random moments of the crawl, wait for its end; its summary."""
-        self.fleet.ready(1)
-        name = self.fleet.submit(*web.plan.seeds(), output="out/", name="chaos", **options)
-        moments = sorted(self._rng.uniform(0.03, 0.93) * pages for _ in strikes)
-        waiting = list(zip(moments, strikes, strict=True))
-        looked, state = 0.0, "running"
-        deadline = time.monotonic() + 3600
-        summary: dict[str, Any] = {}
-        while state not in ("finished", "limited", "stopped", "failed"):
-            assert time.monotonic() < deadline, summary
+    def crawl(self, web: Web, kinds: dict[str, Hit], strikes: list[Strike], delay: float) -> dict[str, Any]:
+        """Begin a run of a schedule, strike when its moments come, wait for its end; its summary."""
+        plan = web.plan
+        names = [plan.authority(host) for host in plan.all_hosts()]
+        (self.fleet.folder / "all.py").write_text(SITE.format(hosts=names, seeds=plan.seeds()))
+        self.fleet.ready(len(self.clocks))
+        words = ["-o", "out/", "--delay", str(delay), "--allow-private", f"{plan.first}.0.0.0/8", "--quiet"]
+        self.fleet.run("schedule", "add", "chaos", "0 0 1 1 *", "all.py", *words)
+        name = self.fleet.run("schedule", "run", "chaos", "--quiet").strip()
+        waiting, looked, summary = list(strikes), 0.0, dict[str, Any](state="running")
+        began = time.monotonic()
+        while summary["state"] not in ENDS:
+            assert time.monotonic() - began < 3600, (summary, self.told)
             self.supervise()
-            if waiting and web.stats()["requests"] >= waiting[0][0] and self.strike(waiting[0][1]):
-                waiting.pop(0)
+            seen = web.stats()["requests"] if waiting else 0
+            for strike in [one for one in waiting if one.requests <= seen]:
+                if name_of := self._struck(kinds[strike.kind], strike.whom):
+                    waiting.remove(strike)
+                    self.told.append(f"{time.monotonic() - began:7.1f} s, {seen:.0f} requests: {strike.kind} {name_of}")
+                    break
             if time.monotonic() - looked > 2:
-                looked = time.monotonic()
-                try:
-                    summary = self.fleet.json("status", name)
-                    state = summary["state"]
-                except AssertionError:  # the store is away just now
-                    pass
+                looked, summary = time.monotonic(), self._status(name) or summary
             time.sleep(0.05)
-        return summary
+        return summary | {"unstruck": len(waiting)} | self._outcome(name)
 
-    def wrong(self, web: Web, summary: dict[str, Any], delay: float) -> list[str]:
-        """What a fault broke: pages or rows that are missing or twice, starts too close to each other."""
-        log = web.log()
-        rows = [row["url"] for row in self.fleet.rows()]
-        wanted = set(fetched(log))
-        faults = []
-        if summary["state"] != "finished" or summary["pending"] or summary["dead"] or summary["failed"]:
-            faults.append(f"it ended as {summary}")
-        if missing := wanted - set(rows):
-            faults.append(f"{len(missing)} pages without a row, such as {min(missing)}")
-        if len(rows) != len(set(rows)):
-            faults.append(f"{len(rows) - len(set(rows))} rows twice")
-        close = violations(log, delays(web.plan, delay))
-        if close and not self.struck["freeze"]:
-            faults.append(f"{len(close)} starts too close, such as {close[0]}")
-        return faults
+    def _struck(self, strike: Hit, whom: float) -> str:
+        """Strike the worker that is meant, or the next one that lives; its name, empty when there was nothing to strike."""
+        names = list(self.clocks)
+        first = int(whom * len(names))
+        return next((name for name in names[first:] + names[:first] if strike(self, name, whom)), "")
+
+    def _status(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self.fleet.json("status", name)
+        except AssertionError:  # the store is away just now
+            return None
+        return found
+
+    def _outcome(self, name: str) -> dict[str, Any]:
+        """What became of the schedule's runs, once its schedulers wrote it down; and how many leases expired."""
+
+        async def look() -> tuple[list[str], int]:
+            store = await open_url(self.fleet.store, embedded=False)
+            try:
+                return [run.state for run in await Schedules(store).ended("chaos")], (await counts(store, name))[
+                    "lapsed"
+                ]
+            finally:
+                await store.close()
+
+        def ended() -> dict[str, Any] | None:
+            self.supervise()
+            try:
+                runs, lapsed = asyncio.run(look())
+            except GossamerError:  # the store is away just now
+                return None
+            return {"runs": runs, "lapsed": lapsed} if runs else None
+
+        found: dict[str, Any] = until("the run's end is written down", ended)
+        return found
 
     def close(self) -> None:
-        """End all workers."""
-        for worker in self.fleet.workers:
-            if worker.process.poll() is None:
-                worker.kill()
+        """End all."""
+        for part in (*self.fleet.workers, *self.parts.values()):
+            if part.process.poll() is None:
+                part.kill()

@@ -41,13 +41,13 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
 class Server:
     """A Valkey of its own on a loopback port, append-only file on."""
 
-    def __init__(self, folder: Path, binary: str = "") -> None:
-        self.folder, self.port, self._binary = folder, free_port(), binary or valkey_binary()
+    def __init__(self, folder: Path, binary: str = "", host: str = "127.0.0.1") -> None:
+        self.folder, self.host, self.port, self._binary = folder, host, free_port(), binary or valkey_binary()
         self.process: subprocess.Popen[bytes] | None = None
 
     def url(self, db: int) -> str:
         """The URL of one of its databases."""
-        return f"valkey://127.0.0.1:{self.port}/{db}"
+        return f"valkey://{self.host}:{self.port}/{db}"
 
     def start(self) -> None:
         """Start it, on the data that it had."""
@@ -56,7 +56,9 @@ class Server:
             "--port",
             str(self.port),
             "--bind",
-            "127.0.0.1",
+            self.host,
+            "--protected-mode",
+            "no",
             "--dir",
             str(self.folder),
             "--save",
@@ -70,7 +72,7 @@ class Server:
 
     def answers(self) -> bool:
         """Whether it does."""
-        with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port) as client:
+        with contextlib.suppress(redis.RedisError), redis.Redis(self.host, self.port) as client:
             return bool(client.ping())
         return False
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.errors import Stale
+from gossamer.errors import Stale, StoreError
 from gossamer.frontier.keys import bucket_of, tag
 from gossamer.frontier.store import Store, connect
 from gossamer.frontier.tally import counts
@@ -115,6 +115,28 @@ async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cl
             assert got[0].now >= asked_first + DELAY, "of the new server's time"
         await asyncio.sleep(0.02)
     assert (await store.guard(store.client.get(f"{tag(bucket)}e"))).split()[1] != b"0"
+
+
+async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluster) -> None:
+    """A scheduler's client, say: it fails at once, and asks again later."""
+    store = connect(pair.url)
+    await store.open(64, "test")
+    victim = master_of(pair, 0)
+    victim.kill()
+    failed = 0
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await store.run("lead", 0, "", "somebody", 1000)
+            except StoreError:
+                failed += 1
+                await asyncio.sleep(0.05)
+            else:
+                break
+    assert failed
+    victim.start()  # as a replica, whose writes would be refused
+    assert (await store.run("lead", 0, "", "somebody", 1000))[0]
+    await store.close()
 
 
 async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Cluster, opened: Opened) -> None:

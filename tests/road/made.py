@@ -89,7 +89,7 @@ class Road:
     def __init__(
         self, store: Store, folder: Path, net: Net, *, retries: tuple[float, ...] = (), output: str = "out.jsonl",
         obey: bool = False, fixed: Delay | None = NONE, room: int = 50_000, cap: int = 5000, concurrency: int = 8,
-        seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), depth: int = 50, at_hand: int = 32 << 20,
+        seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), depth: int = 50, at_hand: int = 32 << 20, ledger: Any = None,
         **policy: Any,
     ) -> None:  # fmt: skip
         self.store, self.net, self.folder = store, net, folder
@@ -124,7 +124,7 @@ class Road:
         self.committer = Committer(self.frontier, self.outputs)
         self.worker = Worker(
             self.frontier, self.visitor, self.committer, buckets=1, concurrency=concurrency, state=self._state, stop=self.stop,
-            surprise=lambda claim, error: self.surprises.append((claim, error)), deadline=deadline,
+            surprise=lambda claim, error: self.surprises.append((claim, error)), deadline=deadline, ledger=ledger,
         )  # fmt: skip
 
     async def _state(self) -> str:

@@ -33,14 +33,24 @@ class Process:
     """A server in a folder of its own; it may be killed, stopped, and begun again with what is on its disk."""
 
     def __init__(
-        self, folder: Path, *words: str, port: int = 0, binary: str = "", tls: bool = False, config: str = ""
+        self, folder: Path, *words: str, port: int = 0, binary: str = "", tls: bool = False, config: str = "",
+        host: str = "127.0.0.1",
     ) -> None:  # fmt: skip
-        self.port = port or free_port()
+        self.port, self.host = port or free_port(), host
         self.folder = folder / str(self.port)
         self.folder.mkdir(parents=True)
         self.config = self.folder / "server.conf"
         self.config.write_text(config)
-        self.words = [binary or valkey_binary(), str(self.config), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        self.words = [
+            binary or valkey_binary(),
+            str(self.config),
+            "--bind",
+            host,
+            "--dir",
+            str(self.folder),
+            "--protected-mode",
+            "no",
+        ]
         self.words += ["--port", "0", "--tls-port", str(self.port)] if tls else ["--port", str(self.port)]
         self.words += list(words)
         self.start()
@@ -52,7 +62,7 @@ class Process:
 
     def client(self, **options: Any) -> redis.Redis:
         """A plain client of this server."""
-        return redis.Redis(port=self.port, retry=None, **options)
+        return redis.Redis(self.host, self.port, retry=None, **options)
 
     def ready(self, seconds: float = 20, **options: Any) -> Process:
         """Returns itself when it answers."""

@@ -61,7 +61,7 @@ async def main(args: argparse.Namespace, folder: Path, file: IO[str] | None) -> 
     tls, ca = context(plan, folder) if plan.tls else (None, "")
     plan, hosts, _servers = await server.start(plan, record, tls)
     control = Control(plan, hosts, record)
-    listening = await loop.create_server(lambda: control.connection(), "127.0.0.1", args.control)
+    listening = await loop.create_server(lambda: control.connection(), f"{plan.first}.0.0.1", args.control)
     if plan.warm:
         warm(hosts)
     gc.freeze()

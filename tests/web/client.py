@@ -76,7 +76,9 @@ def _ready(plan: Plan, process: subprocess.Popen[bytes]) -> Web:
     if not line:
         raise RuntimeError(f"the web did not start (exit {process.wait()}); its words are on stderr")
     said: dict[str, Any] = json.loads(line)
-    return Web(replace(plan, port=said["port"]), f"http://127.0.0.1:{said['control']}", process.pid, said["ca"])
+    return Web(
+        replace(plan, port=said["port"]), f"http://{plan.first}.0.0.1:{said['control']}", process.pid, said["ca"]
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -83,6 +83,8 @@ class Plan:
     cache: int = 20_000
     """Rendered answers kept in memory."""
     port: int = 0
+    first: int = 127
+    """First number of the hosts' addresses; 10 for a web on a machine of its own."""
 
     def __post_init__(self) -> None:
         unknown = set(self.features) - set(FEATURES)
@@ -104,7 +106,7 @@ class Plan:
     def name_of(self, host: int) -> str:
         if self.names:
             return f"www.web{host + 1}.test" if host >= 0 else f"www.spam{-host}.test"
-        return address(host)
+        return f"{self.first}.{address(host).partition('.')[2]}"
 
     def origin(self, host: int) -> str:
         return f"{'https' if self.tls else 'http'}://{self.authority(host)}"

@@ -34,6 +34,8 @@ class Hit(NamedTuple):
     """What was served: page, an act of an odd URL, robots, sitemap, trap, missing."""
     headers: dict[str, str]
     """Those of the request that matter, names in lower case."""
+    peer: str = ""
+    """The address that asked."""
 
     @property
     def seen(self) -> int:
@@ -56,13 +58,15 @@ class Record:
         self.open: dict[int, Hit] = {}
         self.count = 0
 
-    def begin(self, conn: int, host: str, request: tuple[str, str, dict[str, str]], lag: int) -> int:
-        """Note that a request came; its number."""
+    def begin(self, conn: tuple[int, str], host: str, request: tuple[str, str, dict[str, str]], lag: int) -> int:
+        """Note that a request came on a connection (its number, the reader's address); its number."""
         method, path, headers = request
         self.count += 1
         kept = {name: headers[name] for name in KEPT if name in headers}
         now = time.monotonic_ns()
-        hit = Hit(self.count, conn, host, method, path, 0, now - lag, 0, time.time() - lag / 1e9, lag, 0, "", kept)
+        hit = Hit(
+            self.count, conn[0], host, method, path, 0, now - lag, 0, time.time() - lag / 1e9, lag, 0, "", kept, conn[1]
+        )  # fmt: skip
         self.open[self.count] = hit
         return self.count
 

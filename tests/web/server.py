@@ -72,6 +72,7 @@ class Conn(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         sock = transport.get_extra_info("socket")
+        self.peer = (transport.get_extra_info("peername") or ("",))[0]
         self.raw = socket.socket(fileno=sock.fileno()) if sock is not None else None
         self.free.set()
 
@@ -124,7 +125,7 @@ class Conn(asyncio.Protocol):
         self.busy = True
         plan = host.plan
         self.current = host.record.begin(
-            self.number,
+            (self.number, self.peer),
             host.authority,
             (method, target, headers),
             min(lag_of(self.raw), time.monotonic_ns() - self.since),

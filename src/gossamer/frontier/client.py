@@ -66,6 +66,7 @@ class Client(redis.Redis):
             try:
                 return await self._once(args, options)
             except (RedisError, OSError, Away) as error:
+                self._doubt(error)
                 if not self.patience.patient or not passing(error):
                     raise
                 await self.patience.wait(error)
@@ -96,6 +97,7 @@ class Client(redis.Redis):
             try:
                 return [await self._once(*commands[0])]
             except (RedisError, OSError, GossamerError) as error:
+                self._doubt(error)
                 return [error]
         replies: list[Any] = [None] * len(commands)
         left = list(range(len(commands)))
@@ -118,7 +120,14 @@ class Client(redis.Redis):
                 break
             for j in left:
                 self.servers.moved(replies[j])
+        for reply in replies:
+            self._doubt(reply)
         return replies
+
+    def _doubt(self, reply: Any) -> None:
+        """Where nobody waits there is no prober that looks who took over: who asks next does."""
+        if isinstance(reply, BaseException) and not self.patience.patient and passing(reply):
+            self.servers.stale(forget=True)
 
     async def _to(
         self, server: Server, mine: dict[int, Command], replies: list[Any], transaction: bool, confirm: bool

@@ -69,10 +69,12 @@ class Everywhere:
                 out[bucket] = reply[j * len(names) : (j + 1) * len(names)]
         return out
 
-    async def renew(self, held: Mapping[int, Sequence[int]]) -> list[tuple[int, int]]:
-        """Keep the leases of tokens, by bucket; returns (bucket, token) of those that were lost."""
+    async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
+        """Keep the leases of tokens, by bucket, or (`dead`: who held them is) let them run out now; returns (bucket, token) of
+        those that were lost."""
         lost = []
-        calls = [(bucket, (self._crawl, self._frontier.policy.lease, *tokens)) for bucket, tokens in held.items()]
+        lease = 0 if dead else self._frontier.policy.lease
+        calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
         for (bucket, _), reply in zip(calls, await self._store.run_all("renew", calls), strict=True):
             if self._came(reply):
                 lost += [(bucket, int(token)) for token in reply]

@@ -84,8 +84,10 @@ class Servers:
         """Whether some server has replicas."""
         return any(server.replicas for server in self._by_place.values())
 
-    def stale(self) -> None:
-        """What the last look found may be otherwise now."""
+    def stale(self, *, forget: bool = False) -> None:
+        """What the last look found may be otherwise now; `forget`: who asks next looks first."""
+        if forget and (self._sentinels is not None or self._by_slot):
+            self._only, self._by_slot, self._ranges = None, [], []
         self._looked = min(self._looked, time.monotonic() - FRESH - 1) if self._looked else 0.0
 
     def moved(self, error: MovedError) -> None:

@@ -14,12 +14,12 @@ from typing import Any, cast
 
 from gossamer.frontier.store import Store
 
-LEASE = 15_000
+LEASE = 6_000
 """Milliseconds that a taken slot stays so without a sign of its taker."""
-QUEUED = 8_000
+QUEUED = 6_000
 """Milliseconds that a message for a slot is waited for before another one is sent."""
-LEAD = 8_000
-BEAT = 3.0
+LEAD = 6_000
+BEAT = 2.0
 """Seconds between signs of who holds a slot or a lead."""
 
 _TAKE = """

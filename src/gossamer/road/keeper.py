@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
-from gossamer.parts import Frontier
+from gossamer.parts import Frontier, Ledger
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
 from gossamer.visit import Claim, Settle, Visit
@@ -24,15 +24,18 @@ class Keeper:
     """Keeps the claims `held`, by bucket and token; `held` loses those that were lost."""
 
     def __init__(
-        self, frontier: Frontier, held: dict[tuple[int, int], Claim], committer: Committer, asking: Asking
+        self, frontier: Frontier, held: dict[tuple[int, int], Claim], committer: Committer, asking: Asking,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
+        self._ledger = ledger
         self.landed: set[tuple[int, int]] = set()
         """Claims whose hosts are free already."""
 
     async def run(self, wake: Callable[[], None]) -> None:
         """Keep, for ever; `wake` is called after each turn."""
-        renewed = swept = time.monotonic()
+        renewed = time.monotonic()
+        swept = renewed if self._ledger is None else renewed - SWEEP  # who comes after a crash need not wait
         patience = self._frontier.patience
         outages = patience.outages
         while True:
@@ -45,10 +48,18 @@ class Keeper:
                 await self._renew()
             if not patience.away and now - swept >= SWEEP:
                 swept = now
-                await self._frontier.everywhere.sweep()
+                await self._sweep()
             if not patience.away:
                 await self._free_hosts()
             wake()
+
+    async def _sweep(self) -> None:
+        """Return the claims whose lease ran out, and before that of those who died here."""
+        if self._ledger is not None:
+            with self._ledger.of_dead() as dead:
+                if dead:
+                    await self._frontier.everywhere.renew(dead, dead=True)
+        await self._frontier.everywhere.sweep()
 
     async def _renew(self) -> None:
         tokens: dict[int, list[int]] = {}

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from gossamer.errors import Away, ConfigError, GossamerError
-from gossamer.parts import Frontier
+from gossamer.parts import Frontier, Ledger
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
 from gossamer.road.keeper import Keeper
@@ -51,11 +51,11 @@ class Worker:
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
         deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
-        self.room = room or Alone(concurrency)
-        self.merit = merit
+        self.room, self.merit = room or Alone(concurrency), merit
         self.held: dict[tuple[int, int], Claim] = {}
         """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -71,11 +71,11 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._asking = Asking(frontier, buckets, caps)
-        self._keeper = Keeper(frontier, self.held, committer, self._asking)
+        self._ledger = ledger
+        self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
 
     async def run(self) -> str:
-        """Work until the crawl ends or is stopped; returns `outcome`. Raises what the store or the sinks raise; ConfigError, having
-        given back what it had not begun, when requests need what this gossamer does not know."""
+        """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise, ConfigError for unknown needs."""
         self.committer.on_settled = self._settled
         try:
             async with asyncio.TaskGroup() as group:
@@ -89,6 +89,8 @@ class Worker:
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
+                if self._ledger is not None:
+                    self._ledger.keep(self.held)
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
@@ -169,6 +171,8 @@ class Worker:
             else:
                 self._ready.append([claim])
         self._ready.extend(gates.values())
+        if self._ledger is not None and claims:
+            self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
         """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""

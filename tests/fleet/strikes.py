@@ -1,0 +1,142 @@
+"""What can go wrong, one function each, as `chaos.Hit`: strikes a worker, or what belongs to it; False when there is nothing to strike."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import redis
+
+from fleet.chaos import BACK, Chaos, Hit
+from servers.apart import Machines
+
+FREEZE, WRONG, CUT = 35.0, 20.0, 5.0
+"""Seconds that a worker stands still (longer than a lease), that its clock is wrong, that it is cut off."""
+UP = 8.0
+"""Seconds until the store's old master is up again: its replica leads by then."""
+
+
+def child(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of a process that crawls."""
+    children = chaos.parts[name].children() if _lives(chaos, name) else []
+    if children:
+        os.kill(children[int(whom * 997) % len(children)], signal.SIGKILL)
+    return bool(children)
+
+
+def main(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of a whole worker."""
+    if not _lives(chaos, name):
+        return False
+    chaos.parts[name].kill()
+    return True
+
+
+def all_(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of all workers (but of frozen ones)."""
+    return [main(chaos, one, whom) for one in chaos.clocks].count(True) > 0
+
+
+def broker(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of the broker; it comes back with its data."""
+    if chaos.broker.process is None or chaos.broker.process.poll() is not None:
+        return False
+    chaos.broker.kill()
+
+    def back() -> None:
+        with chaos.places.at("broker"):
+            chaos.broker.start()
+
+    chaos.later(BACK, back)
+    return True
+
+
+def master(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of the store's master, if it has a replica that follows; Sentinel makes that the master."""
+    leads = []
+    for server in chaos.store.servers:
+        try:
+            with server.client() as client:
+                info: Any = client.info("replication")
+        except redis.RedisError:  # it is just being started
+            return False
+        if info["role"] == "master" and info["connected_slaves"] and info["slave0"]["state"] == "online":
+            leads.append(server)
+    if len(leads) != 1:
+        return False
+    leads[0].kill()
+
+    def back() -> None:
+        with chaos.places.at("store"):
+            leads[0].start()
+
+    chaos.later(UP, back)
+    return True
+
+
+def scheduler(chaos: Chaos, name: str, whom: float) -> bool:
+    """kill -9 of the scheduler that leads; the other one takes over."""
+    try:
+        found = chaos.fleet.json("schedule", "list")
+    except AssertionError:  # the store is away just now
+        return False
+    pid = int((found[0]["scheduler"] or "::").split(":")[1] or 0)
+    for part in (chaos.parts[one] for one in ("s0", "s1")):
+        if part.process.pid == pid and part.process.poll() is None:
+            part.kill()
+            return True
+    return False
+
+
+def freeze(chaos: Chaos, name: str, whom: float) -> bool:
+    """SIGSTOP of a worker, for longer than a lease."""
+    if not _lives(chaos, name):
+        return False
+    worker, since = chaos.parts[name], time.monotonic()
+    worker.signal(signal.SIGSTOP)
+    chaos.busy.add(name)
+
+    def wake() -> None:
+        chaos.asleep.append((name, since, time.monotonic()))
+        worker.signal(signal.SIGCONT)
+        chaos.busy.discard(name)
+
+    chaos.later(FREEZE, wake)
+    return True
+
+
+def clock(chaos: Chaos, name: str, whom: float) -> bool:
+    """A worker's clock is set back by an hour while it runs, and right again some time later."""
+    file = chaos.clocks[name]
+    if not _lives(chaos, name) or file.read_text() != "+0\n":
+        return False
+    _set(chaos, name, "-3600\n")
+    chaos.later(WRONG, lambda: _set(chaos, name, "+0\n"))
+    return True
+
+
+def cut(chaos: Chaos, name: str, whom: float) -> bool:
+    """Nothing passes between a worker and the store for a while."""
+    assert isinstance(chaos.places, Machines)
+    if not _lives(chaos, name):
+        return False
+    chaos.places.cut(name, "store", CUT)
+    return True
+
+
+def _lives(chaos: Chaos, name: str) -> bool:
+    return name not in chaos.busy and chaos.parts[name].process.poll() is None
+
+
+def _set(chaos: Chaos, name: str, text: str) -> None:
+    aside = chaos.clocks[name].with_suffix(".new")
+    aside.write_text(text)
+    aside.replace(chaos.clocks[name])
+
+
+KINDS: dict[str, Hit] = {
+    "child": child, "main": main, "all": all_, "broker": broker, "master": master, "scheduler": scheduler,
+    "freeze": freeze, "clock": clock, "cut": cut,
+}  # fmt: skip

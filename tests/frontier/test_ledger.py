@@ -1,0 +1,97 @@
+"""Ledgers: what a dead process held is told to who comes after it; a living or frozen one is never taken for dead."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gossamer.frontier import ledger
+from gossamer.frontier.ledger import Ledger
+
+OTHER = """
+import sys, types; from pathlib import Path; from gossamer.frontier.ledger import Ledger
+book = Ledger(Path(sys.argv[1]), "other")
+book.open()
+book.note([types.SimpleNamespace(bucket=3, token=10**15), types.SimpleNamespace(bucket=3, token=7)], ())
+print("noted", flush=True)
+sys.stdin.read()
+"""
+
+
+def claims(*names: tuple[int, int]) -> Any:
+    return [SimpleNamespace(bucket=bucket, token=token) for bucket, token in names]
+
+
+def dead(book: Ledger) -> dict[int, list[int]]:
+    with book.of_dead() as found:
+        return found
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", OTHER, str(tmp_path)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "noted\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_only_the_dead_are_read(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+    mine = Ledger(tmp_path, "mine")
+    mine.open()
+    mine.note(claims((1, 2)), ())
+    assert dead(mine) == {}
+    other.send_signal(signal.SIGSTOP)
+    assert dead(mine) == {}
+    other.kill()
+    other.wait()
+    assert dead(mine) == {3: [10**15, 7]}
+    assert dead(mine) == {}
+    mine.close()
+
+
+def test_what_failed_is_told_again(tmp_path: Path) -> None:
+    gone = Ledger(tmp_path, "gone")
+    gone.open()
+    gone.note(claims((1, 2)), ())
+    gone.close()
+    mine = Ledger(tmp_path, "mine")
+
+    def fails() -> None:
+        with mine.of_dead():
+            raise OSError
+
+    with pytest.raises(OSError):
+        fails()
+    assert dead(mine) == {1: [2]}
+
+
+def test_another_start_of_the_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Ledger(tmp_path, "gone")
+    gone.open()
+    gone.note(claims((1, 2)), ())
+    gone.close()
+    monkeypatch.setattr(ledger, "_boot", lambda: "other")
+    assert dead(Ledger(tmp_path, "mine")) == {}
+
+
+def test_it_stays_small_and_ends_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "FULL", 10)
+    book = Ledger(tmp_path, "mine")
+    book.open()
+    for token in range(25):
+        book.note(claims((1, token)), [(1, token)])
+    (file,) = tmp_path.glob("held-*")
+    assert file.stat().st_size <= 11 * 16
+    book.keep([])
+    book.close()
+    assert list(tmp_path.iterdir()) == []
