@@ -1,0 +1,138 @@
+"""The ladder: what is learned from blocks, told as tables, and what it costs against an oracle on made walls."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.politeness.ladder import CLASSES, COSTS, RUNGS, Ladder, Learned, after, between, climb, kind, start
+
+Wall = Callable[[int, str], int]
+"""The cheapest rung that passes for the nth page of a host, at this path."""
+
+
+def visit(ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS) -> tuple[Ladder, float, bool]:
+    """One visit of a host whose wall lets rung `needs` and all above pass: what is known then, its cost, whether it gave a page."""
+    known = ladder.known(path)
+    rung: str | None = start(known, rungs)[0]
+    began, cost = rung or "", 0.0
+    while rung is not None:
+        cost += COSTS[RUNGS.index(rung)]
+        if RUNGS.index(rung) >= needs:
+            return after(ladder, path, began, rung), cost, True
+        rung = climb(known, rungs, rung, "challenge")
+    return after(ladder, path, began, None, "challenge"), cost, False
+
+
+def run(wall: Wall, pages: int, paths: Callable[[int], str] = lambda n: f"/a/{n}") -> tuple[float, float, int]:
+    """A host's pages one after the other: our cost, an oracle's, the pages that were got."""
+    ladder, ours, oracle, got = Ladder(), 0.0, 0.0, 0
+    for n in range(pages):
+        needs = wall(n, paths(n))
+        ladder, cost, page = visit(ladder, paths(n), needs)
+        ours, oracle, got = ours + cost, oracle + COSTS[min(needs, 3)], got + page
+    return ours, oracle, got
+
+
+@pytest.mark.parametrize("rung", [0, 1, 2, 3])
+def test_a_steady_wall_is_learned_once(rung: int) -> None:
+    ours, oracle, got = run(lambda n, path: rung, 300)
+    assert got == 300
+    assert ours / oracle < 1.06
+
+
+def test_a_wall_that_goes_is_noticed() -> None:
+    ours, oracle, got = run(lambda n, path: 2 if n < 100 else 0, 400)
+    assert got == 400
+    assert ours / oracle < 1.25
+
+
+def test_one_page_of_a_host_does_not_raise_it() -> None:
+    ours, oracle, got = run(lambda n, path: 3 if n % 50 == 49 else 0, 200)
+    assert got == 200
+    ladder = Ladder()
+    for n in range(50):
+        ladder = visit(ladder, "/a/b", 3 if n == 49 else 0)[0]
+    assert ladder.known("/a/b").rung == 0
+
+
+def test_classes_of_paths_are_told_apart() -> None:
+    def mixed(n: int, path: str) -> int:
+        return 2 if path.startswith("/shop/") else 0
+
+    ours, oracle, got = run(mixed, 400, lambda n: f"/{'shop' if n % 4 == 0 else 'news'}/{n}")
+    assert got == 400
+    assert ours / oracle < 1.15
+
+
+def test_more_classes_than_are_kept_go_by_the_host() -> None:
+    ladder = Ladder()
+    for n in range(100):
+        ladder = visit(ladder, f"/c{n}/x", 1)[0]
+    assert len(ladder.classes) == CLASSES
+    assert ladder.known("/c99/y").rung == 1
+    assert Ladder.of(ladder.text()) == ladder
+
+
+def test_what_nothing_serves_is_not_paid_for_without_end() -> None:
+    ours, _, got = run(lambda n, path: 9, 200)
+    assert got == 0
+    assert ours / 200 < 0.25 * sum(COSTS)
+
+
+def test_a_rate_limit_slows_down_before_it_climbs() -> None:
+    ladder, known = Ladder(), Learned()
+    for _ in range(2):
+        assert climb(known, RUNGS, "plain", "rate-limit") is None
+        ladder = after(ladder, "/", "plain", None, "rate-limit")
+        known = ladder.known("/")
+    assert climb(known, RUNGS, "plain", "rate-limit") == "impersonated"
+    assert after(ladder, "/", "plain", "plain").host.slowed == 0
+
+
+def test_rendering_needs_a_browser_or_nothing() -> None:
+    assert climb(Learned(), RUNGS, "plain", "rendering") == "browser"
+    assert climb(Learned(), ("plain", "unlocker"), "plain", "rendering") is None
+    assert climb(Learned(), ("browser", "unlocker"), "browser", "rendering") is None
+
+
+@pytest.mark.parametrize("rungs", [("plain",), ("browser",), ("plain", "browser"), ("impersonated", "unlocker")])
+def test_only_rungs_that_are_allowed(rungs: tuple[str, ...]) -> None:
+    for rung in range(4):
+        known = Learned(rung=rung, good=1000)
+        assert start(known, rungs)[0] in rungs
+        assert climb(known, rungs, rungs[0], "challenge") in {*rungs[1:], None}
+    assert climb(Learned(), rungs, rungs[-1], "challenge") is None
+
+
+def test_probes_that_fail_become_rare() -> None:
+    pages = [between(Learned(rung=2, misses=misses), RUNGS) for misses in range(10)]
+    assert pages == sorted(pages)
+    assert pages[-1] == pages[-2] == 128 * pages[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cost_of_a_web_of_walls(seed: int) -> None:
+    """60 hosts, open, steady, of two kinds of paths, coming and going: what is paid is near an oracle's."""
+    chance = random.Random(seed)
+    ours = oracle = 0.0
+    got = pages = 0
+    for host in range(60):
+        needs = chance.choices((0, 1, 2, 3), (70, 20, 6, 4))[0]
+        later, when = chance.choice((0, needs, needs)), chance.randrange(50, 300)
+        wall: Wall = lambda n, path, needs=needs, later=later, when=when: needs if n < when else later  # type: ignore[misc]  # noqa: E731
+        if host % 10 == 0:
+            wall = lambda n, path: 2 if path.startswith("/x/") else 0  # noqa: E731
+        cost, best, came = run(wall, 300, lambda n: f"/{'x' if n % 8 == 0 else 'y'}/{n}")
+        ours, oracle, got, pages = ours + cost, oracle + best, got + came, pages + 300
+    assert got == pages
+    assert ours / oracle < 1.12
+
+
+@given(st.text(max_size=200))
+def test_any_path_has_a_class(path: str) -> None:
+    assert len(kind(path)) <= 40
