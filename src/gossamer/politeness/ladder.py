@@ -102,14 +102,14 @@ def between(known: Learned, rungs: tuple[str, ...]) -> int:
     """
     place = _place(known.rung, rungs)
     here, below = COSTS[RUNGS.index(rungs[place])], COSTS[RUNGS.index(rungs[max(0, place - 1)])]
-    return max(5, round(below / (SHARE * here) + 0.5)) * 2 ** min(known.misses, RARELY)
+    return max(5, round(below / (SHARE * here) + 0.5)) << min(known.misses, RARELY)
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
     """The rung after a block of this kind at `rung`, within the same visit; None: wait, and begin again another time.
 
-    >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(), RUNGS, "plain", "rate-limit"), climb(Learned(), RUNGS, "unlocker", "captcha")
-    ('impersonated', None, None)
+    >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(), RUNGS, "plain", "rate-limit")
+    ('impersonated', None)
     """
     place = rungs.index(rung)
     if block == "rate-limit" and known.slowed < PATIENCE and RUNGS.index(rung) >= known.rung:
