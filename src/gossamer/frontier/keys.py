@@ -23,6 +23,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}e` | string | `RUN MS`: run id of the server's process that gave the last claims, and when it was first asked (0: it was the first) | claim | for ever |
 | `{b:N}w` | string | nothing: written so that the replicas' answer covers all that was written before | client | 1 s |
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
+| `{b:N}@rung:HOST` | string | by which rung its pages are got (JSON, `politeness.ladder`) | learn | 30 days after the last change |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it; where hosts have limits (`enough.lua`): `B` bytes, `F` ms of its first claim by the crawl's time at work | add claim settle | the crawl |
@@ -94,7 +95,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -1,0 +1,38 @@
+"""What is learned of a host is learned once, by whoever is first, and known to all."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gossamer.frontier.learning import Learning
+from gossamer.frontier.store import Store
+
+
+async def test_all_learn_as_one(store: Store) -> None:
+    ours, theirs = Learning(store), Learning(store)
+    assert await ours.known("a.example") == ""
+    assert await theirs.learn("a.example", lambda text: text + "1") == "1"
+    assert await ours.learn("a.example", lambda text: text + "2") == "12", (
+        "on what is known, not on what was read before"
+    )
+    assert await theirs.known("b.example") == ""
+    assert await ours.learn("a.example", lambda text: "") == ""
+    assert await Learning(store).known("a.example") == ""
+
+
+async def test_nothing_learned_at_the_same_time_is_lost(store: Store) -> None:
+    many = [Learning(store) for _ in range(20)]
+    await asyncio.gather(
+        *(one.learn("a.example", lambda text: str(int(text or 0) + 1)) for one in many for _ in range(5))
+    )
+    assert await Learning(store).known("a.example") == "100"
+
+
+async def test_what_is_known_is_not_asked_again(store: Store) -> None:
+    learning = Learning(store)
+    await learning.learn("a.example", lambda text: "x")
+    used = store.used
+    for _ in range(10):
+        assert await learning.known("a.example") == "x"
+        assert await learning.learn("a.example", lambda text: text) == "x"
+    assert store.used == used
