@@ -25,6 +25,7 @@ from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.fitness import reach
 from gossamer.frontier.groups import Groups
 from gossamer.frontier.keys import bucket_of
+from gossamer.frontier.learning import Learning
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.rates import Caps
@@ -36,6 +37,7 @@ from gossamer.job import Setup
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
+from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
 from gossamer.road.merit import Merit
@@ -157,13 +159,14 @@ class Bench:
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
             self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host),
+            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.ladder,
         )  # fmt: skip
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
+            climbing=Climbing(Learning(self.store), self.dialling.ladder) if self.dialling.climbs else None,
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings) -> None:

@@ -32,7 +32,7 @@ PLAIN, IMPERSONATED = RUNGS
 class Dialling:
     """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
 
-    A request is made on the rung that it names, else on the first of its site's ladder, else of the crawl's. Raises ConfigError
+    A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
     where a site or the crawl wants what is not installed or has no such name.
     """
 
@@ -47,17 +47,27 @@ class Dialling:
         self._seed = f"{seed} {setup.crawl}"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._running = False
-        for name in {self._settings.ladder[0], *(one.site.ladder[0] for one in sites if one.site.says_ladder)}:
+        ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
+        self.climbs = any(len(ladder) > 1 for ladder in ladders)
+        """Whether there is any choice."""
+        for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
         """The rung on which a page is asked for."""
-        return self._rung(self._name(request), False)
+        return self._rung(self.ladder(request)[0], False)
+
+    def ladder(self, request: Request) -> tuple[str, ...]:
+        """The rungs that a request may be made on, the cheapest first."""
+        if request.rung in RUNGS:
+            return (request.rung,)
+        wanted = self._needs(split(request.url)[1]).ladder or self._settings.ladder
+        return tuple(rung for rung in RUNGS if rung in wanted)
 
     def robots(self, request: Request) -> Rung:
         """The same for robots.txt, of which only the first 500 KiB are read."""
-        return self._rung(self._name(request), True)
+        return self._rung(self.ladder(request)[0], True)
 
     async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
@@ -71,11 +81,6 @@ class Dialling:
         """Let connections go."""
         for rung in self._rungs.values():
             await rung.collector.close()
-
-    def _name(self, request: Request) -> str:
-        if request.rung in RUNGS:
-            return request.rung
-        return (self._needs(split(request.url)[1]).ladder or self._settings.ladder)[0]
 
     def _rung(self, name: str, robots: bool) -> Rung:
         if (rung := self._rungs.get((name, robots))) is None:

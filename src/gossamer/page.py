@@ -31,6 +31,8 @@ class Page(msgspec.Struct):
     """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent again)."""
     lag: float = 0.0
     """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
+    rung: str = "plain"
+    """The rung of the ladder by which it was got."""
     block: str | None = None
     """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
     session: str | None = None
@@ -68,4 +70,6 @@ class Failure(msgspec.Struct, frozen=True):
     lag: float = 0.0
     """As of a page."""
     session: str | None = None
+    """As of a page."""
+    rung: str = "plain"
     """As of a page."""

@@ -35,8 +35,14 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
     ),
     "host": (
-        "One host: show, pause, resume, rate.",
-        {"show": "hosts:show", "pause": "hosts:pause", "resume": "hosts:resume", "rate": "hosts:rate"},
+        "One host: show, pause, resume, rate, rung.",
+        {
+            "show": "hosts:show",
+            "pause": "hosts:pause",
+            "resume": "hosts:resume",
+            "rate": "hosts:rate",
+            "rung": "rungs:rung",
+        },
     ),
     "schedule": (
         "Crawls by the clock: add, list, run, pause, resume, remove.",

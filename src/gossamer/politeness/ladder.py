@@ -19,6 +19,8 @@ RARELY = 7
 """Times that the pages between probes are doubled at most."""
 PROVEN = 20
 """Pages in a row after which a rung is as good as new: probes that failed are forgotten."""
+SURE = 3
+"""Pages that are counted at the lowest rung: more teach nothing, and need not be written down."""
 PATIENCE = 2
 """Rate limits in a row that are answered by waiting alone."""
 LOST = 3
@@ -143,7 +145,7 @@ def _after(known: Learned, began: int, got: int | None, block: str) -> Learned:
             return replace(known, slowed=slowed, good=0, misses=known.misses + probed)
         return replace(known, slowed=slowed, good=0, misses=known.misses + probed, lost=known.lost + 1)
     if got == known.rung:
-        good = 1 if probed else known.good + 1
+        good = 1 if probed else known.good + 1 if got else min(known.good + 1, SURE)
         misses = known.misses + 1 if probed else known.misses if good < PROVEN else 0
         return replace(known, good=good, needed=0, misses=misses, slowed=0, lost=0)
     if got < known.rung:

@@ -8,15 +8,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urljoin
 
+import msgspec
+
 from gossamer.page import Failure, Page
 from gossamer.parts import Frontier
 from gossamer.politeness import access, pace
+from gossamer.politeness.blocks import block
 from gossamer.politeness.blocks.own import Blocks
 from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.request import Request, split
 from gossamer.road.decide import REDIRECTS, retry_after, wait
-from gossamer.road.rungs import Rungs
+from gossamer.road.rungs import Allowed, Rungs
 from gossamer.verdict import Drop
 from gossamer.visit import Claim, Settle
 
@@ -36,14 +39,15 @@ class Treatment(NamedTuple):
 
 class Gate:
     """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is the URL parser; `treat` says
-    what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled."""
+    what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled; `ladder`: the rungs, the cheapest first."""
 
     def __init__(
         self, frontier: Frontier, rungs: Rungs, *, agent: str, obey: bool, retries: tuple[float, ...],
         fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
         treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
+        ladder: Allowed = lambda request: ("plain",),
     ) -> None:  # fmt: skip
-        self._opens = opens
+        self._opens, self._ladder = opens, ladder
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
@@ -105,8 +109,7 @@ class Gate:
 
         They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
         """
-        began = time.monotonic()
-        result = await self._rungs(claim.request).collect(claim.request)
+        result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
                 break
@@ -116,11 +119,20 @@ class Gate:
             host = split(target)[1]
             if "@" in host or not self._opens(host):
                 break
-            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
-            began = time.monotonic()
-            again = Request(target)
-            result = await self._rungs(again).collect(again)
+            result, began = await self._got(claim, Request(target), began + result.lag + max(claim.delay, claim.floor))
         return result, began + result.lag
+
+    async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
+        """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what the owner says."""
+        for rung in self._ladder(request):
+            await asyncio.sleep(max(0.0, at - time.monotonic()))
+            began = time.monotonic()
+            asked = msgspec.structs.replace(request, rung=rung)
+            result = await self._rungs(asked).collect(asked)
+            if isinstance(result, Failure) or not block(result.status, result.headers, result.body, result.url):
+                break
+            at = began + result.lag + max(claim.delay, claim.floor)
+        return result, began
 
     async def _stale(self, claim: Claim) -> int:
         """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""

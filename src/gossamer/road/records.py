@@ -53,15 +53,13 @@ def page_row(record: PageRecord, key: str) -> Row:
     return Row("page", key, record)
 
 
-def attempt(
-    crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None, rung: str
-) -> Attempt:
+def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> Attempt:
     """One request made."""
     page = isinstance(result, Page)
     return Attempt(
         ts=moment(result.fetched_at), crawl=crawl, url=mask(claim.request.url), host=claim.host, attempt=claim.attempt + 1,
-        rung=rung, collector=result.collector, status=result.status, outcome=outcome, seconds=round(result.elapsed, 4),
-        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=None, session=result.session,
-        worker=worker, block=result.block if isinstance(result, Page) else None, credits=None,
+        rung=result.rung, collector=result.collector, status=result.status, outcome=outcome, seconds=round(result.elapsed, 4),
+        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=None,
+        session=result.session, worker=worker, block=result.block if isinstance(result, Page) else None, credits=None,
         error=error if page else (error or getattr(result, "reason", None)),
     )  # fmt: skip

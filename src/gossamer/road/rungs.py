@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from gossamer.guise import Guise, Lent
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
@@ -30,13 +32,17 @@ class Rung(NamedTuple):
         """Fetch one URL; the cookies of the answer are the identity's."""
         lent = self.identity.lend(request)
         result = await self.collector.collect(request, *lent)
-        if isinstance(result, Page):
-            self.identity.took(result, lent.guise)
+        if isinstance(result, Failure):
+            return msgspec.structs.replace(result, rung=self.name)
+        result.rung = self.name
+        self.identity.took(result, lent.guise)
         return result
 
 
 Rungs = Callable[[Request], Rung]
 """The rung that a request is made on."""
+Allowed = Callable[[Request], tuple[str, ...]]
+"""The rungs that a request may be made on, the cheapest first."""
 
 
 class Nobody:

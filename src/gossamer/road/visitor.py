@@ -12,10 +12,12 @@ import msgspec
 
 from gossamer.page import Failure, Page
 from gossamer.politeness import pace
+from gossamer.politeness.blocks import Block
 from gossamer.politeness.blocks.own import seen_by
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import records
+from gossamer.road.climbing import Climbing
 from gossamer.road.decide import REDIRECTS, decide, wait
 from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
@@ -55,14 +57,14 @@ class Visitor:
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
-        sharing: Sharing | None = None,
+        sharing: Sharing | None = None, climbing: Climbing | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.rungs, self.taker = crawl, worker, gate, rungs, taker
         self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing = sharing
+        self.sharing, self.climbing = sharing, climbing
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -113,17 +115,26 @@ class Visitor:
     async def _go(self, claim: Claim) -> Visit:
         if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
             await self.anchored()  # the worker that met the redirected seed knows more
-        began = time.monotonic()
-        result, verdict = await self._collect(claim)
-        if isinstance(verdict, Redirected) and verdict.again:
-            attempts = self._attempt(claim, result, "again", None)
-            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
+        climb = None if self.climbing is None else await self.climbing.begin(claim.request, claim.host)
+        attempts, bounced = list[Attempt](), False
+        while True:
             began = time.monotonic()
-            result, verdict = await self._collect(claim)
+            result, verdict, block = await self._collect(claim, claim.request if climb is None else climb.request)
             if isinstance(verdict, Redirected) and verdict.again:
-                verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
-        else:
-            attempts = []
+                if bounced:
+                    verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
+                    break
+                bounced = True
+                attempts += self._attempt(claim, result, "again", None)
+            elif climb is not None and climb.higher(result, block, getattr(verdict, "after", 0.0)):
+                attempts += self._attempt(
+                    claim, result, "climbed", getattr(verdict, "reason", None) or getattr(verdict, "error", None)
+                )
+            else:
+                break
+            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
+        if climb is not None and self.climbing is not None:
+            await self.climbing.end(climb, claim.host, result)
         visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts
         visit.elapsed = result.elapsed
@@ -132,8 +143,7 @@ class Visitor:
         visit.settle.final = isinstance(result, Failure) and result.final
         return visit
 
-    async def _collect(self, claim: Claim) -> tuple[Page | Failure, Verdict]:
-        request = claim.request
+    async def _collect(self, claim: Claim, request: Request) -> tuple[Page | Failure, Verdict, Block | None]:
         result = await self.rungs(request).collect(request)
         target, same, block = None, False, None
         if isinstance(result, Page):
@@ -142,7 +152,7 @@ class Visitor:
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
                 target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)
-        return result, decide(request, result, target, same, block)
+        return result, decide(request, result, target, same, block), block
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
         """The visit of a verdict."""
@@ -252,8 +262,7 @@ class Visitor:
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         if isinstance(result, Failure) and not result.sent:
             return []
-        rung = self.rungs(claim.request).name
-        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error, rung)]
+        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
 
 
 def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:

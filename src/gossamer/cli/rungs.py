@@ -1,0 +1,63 @@
+"""`gossamer host rung`, and what is shown of the rungs by which a host's pages are got."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Data, Host, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Argument
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+
+Rung = Annotated[
+    str, Argument(metavar="RUNG", help="plain, impersonated, ..., or auto: learned, what was learned is forgotten.")
+]
+
+
+def rung(host: Host, name: Rung, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+    """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
+    from gossamer.cli.hosts import authority
+    from gossamer.units import RUNGS
+
+    if name not in (*RUNGS, "auto"):
+        raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
+    asyncio.run(_fix(read_settings(data, store, setting), authority(host), "" if name == "auto" else name))
+    print(f"{host}: {'as learned, anew' if name == 'auto' else f'by {name} alone'}")
+    return 0
+
+
+async def _fix(settings: Settings, host: str, name: str) -> None:
+    import msgspec
+
+    from gossamer.frontier.learning import Learning
+    from gossamer.politeness.ladder import Ladder
+
+    async with opened(settings) as store:
+        await Learning(store).learn(
+            host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
+        )
+
+
+async def learned(store: Store, host: str) -> dict[str, Any]:
+    """What is known of a host's rungs: `fixed`, `rung`, `why`, and by class of paths where that differs; {} for nothing."""
+    from gossamer.frontier.learning import Learning
+    from gossamer.politeness.ladder import RUNGS, Ladder
+
+    held = Ladder.of(await Learning(store).known(host))
+    if held == Ladder():
+        return {}
+    paths = {f"/{name}/": RUNGS[known.rung] for name, known in held.classes.items() if known.rung != held.host.rung}
+    return {"fixed": held.fixed or None, "rung": RUNGS[held.host.rung], "paths": paths, "why": held.why or None}
+
+
+def line(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same for people."""
+    if not known:
+        return []
+    said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]
+    said += [f"{path} {name}" for path, name in known["paths"].items()]
+    return [("rung", "; ".join(said) + (f"; the last block: {known['why']}" if known["why"] else ""))]
