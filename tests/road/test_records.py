@@ -40,7 +40,7 @@ def test_a_failure_s_record_has_the_reason_and_no_status() -> None:
 
 def test_an_attempt_is_counted_from_one_and_masks_secrets() -> None:
     claim = Claim(1, 0, "a.example", Request("https://u:pw@a.example/?password=geheim"), attempt=1)
-    line = attempt("c", "w", claim, Page(URL, 500, [], b"abc", 0.0, 0.5, 2), "retry", "http-5xx", "plain")
+    line = attempt("c", "w", claim, Page(URL, 500, [], b"abc", 0.0, 0.5, 2), "retry", "http-5xx")
     assert (line.attempt, line.status, line.outcome, line.error) == (2, 500, "retry", "http-5xx")
     assert (line.bytes_wire, line.bytes_decoded, line.seconds) == (2, 3, 0.5)
     assert "geheim" not in line.url
