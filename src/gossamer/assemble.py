@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -113,10 +113,10 @@ class Bench:
     def __init__(
         self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
         room: Room | None = None, lanes: Sequence[str] | None = None, region: str = "",
+        ours: Callable[[], Awaitable[None]] | None = None,
     ) -> None:  # fmt: skip
-        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has."""
-        self.setup, self.store, self.name = setup, store, name
-        self.surprises = 0
+        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has. `ours`: as of `Outputs`."""
+        self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
@@ -144,6 +144,7 @@ class Bench:
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
+            ours=ours,
         )  # fmt: skip
         self._visits = self._visitor(settings)
         self._fleet(lanes)

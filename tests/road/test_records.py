@@ -45,6 +45,6 @@ def test_an_attempt_is_counted_from_one_and_masks_secrets() -> None:
     assert (line.bytes_wire, line.bytes_decoded, line.seconds) == (2, 3, 0.5)
     assert "geheim" not in line.url
     assert "pw@" not in line.url
-    failed = attempt("c", "w", claim, Failure("reset", "x", 0.0, 0.5), "retry", None, "impersonated")
+    failed = attempt("c", "w", claim, Failure("reset", "x", 0.0, 0.5, rung="impersonated"), "retry", None)
     assert (failed.status, failed.error, failed.bytes_decoded) == (None, "reset", 0)
     assert (line.rung, failed.rung) == ("plain", "impersonated")

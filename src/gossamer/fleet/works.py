@@ -17,9 +17,10 @@ from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
 from gossamer.fleet.load import Load
+from gossamer.fleet.sign import Sign
 from gossamer.fleet.versions import Versions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
-from gossamer.frontier.crew import Crew, Refusals
+from gossamer.frontier.crew import Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.job import Setup
@@ -48,7 +49,8 @@ class Me(NamedTuple):
 class At:
     """A crawl that this process works on."""
 
-    def __init__(self, bench: Bench, task: Task) -> None:
+    def __init__(self, bench: Bench, task: Task, sign: Sign) -> None:
+        self.sign = sign
         self.bench, self.began, self.revision = bench, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
 
@@ -61,7 +63,7 @@ class Works:
         self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
         self._store, self._halt = store, halt
         self._fair = Fair(self.load.claims)
-        self._crew, self._tasks, self._refusals = Crew(store), Tasks(store), Refusals(store)
+        self._tasks, self._refusals = Tasks(store), Refusals(store)
         self._ending, self._versions = Ending(store), Versions(store, me.settings)
         self._at: dict[str, At] = {}
         self._lacks: dict[str, str] = {}
@@ -115,10 +117,11 @@ class Works:
         await self._versions.check(task, setup)
         for folder in submitted.folders(setup):
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-        await self._crew.name(f"{task.name}/{self.segment}", self.segment)
+        sign = Sign(self._store, task.name, self.segment)
+        await sign.give()
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
-                      lanes=self.me.lanes, region=self.me.settings.region or "")  # fmt: skip
-        self._at[task.name] = At(bench, task)
+                      lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours)  # fmt: skip
+        self._at[task.name] = At(bench, task, sign)
         return self._at[task.name]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
@@ -179,7 +182,7 @@ class Works:
             log.warning("crawl %s: its outputs could not be closed: %s", name, error)
         finally:
             await at.bench.close()
-        await self._crew.unname(f"{name}/{self.segment}", self.segment)
+        await at.sign.end()
 
     async def _drop(self, name: str) -> None:
         """Forget a crawl: what is known of it here is not to be trusted. Nothing is committed by that."""
@@ -206,8 +209,8 @@ class Works:
 
     async def beat(self) -> None:
         """Say that this process still writes its parts of the outputs."""
-        for name in self._at:
-            await self._crew.name(f"{name}/{self.segment}", self.segment)
+        for at in list(self._at.values()):
+            await at.sign.give()
 
     async def close(self) -> None:
         """Leave all crawls."""

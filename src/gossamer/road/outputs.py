@@ -22,13 +22,15 @@ Append = Callable[[list[Row]], Awaitable[Moves]]
 
 
 class Outputs:
-    """Writes rows. `alone`: no other process writes these files, so the lock is kept."""
+    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where another process has closed
+    them, because this one gave no sign of life."""
 
     def __init__(
         self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (), log: Log | None = None, alone: bool = True,
+        ours: Callable[[], Awaitable[None]] | None = None,
     ) -> None:  # fmt: skip
-        self._frontier, self._alone = frontier, alone
+        self._frontier, self._alone, self._ours = frontier, alone, ours
         self._files, self._tables, self._log = files, tables, log
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -57,6 +59,8 @@ class Outputs:
         if not rows or not self._files:
             yield None
             return
+        if self._ours is not None:
+            await self._ours()
         async with self._held():
             sinks = {sink.target(): sink for output in self._files for sink, _ in output.route(rows)}
             if not self._alone or not sinks.keys() <= self._lengths.keys():

@@ -1,0 +1,43 @@
+"""A process that was held up writes nothing into what others closed meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.crews import Server
+from gossamer.errors import InUse
+from gossamer.fleet import sign as signs
+from gossamer.fleet.sign import Sign
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.crew import GONE, Crew
+from gossamer.frontier.store import connect
+
+
+async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(signs.time, "monotonic", lambda: now)
+    store = connect(server.url(0))
+    try:
+        await store.open(64, "test")
+        await Crawls(store).begin("c", Spec([]), [])
+        crew, sign = Crew(store), Sign(store, "c", "part")
+        assert await sign.give()
+        assert not await crew.name("c/part", "seal"), "nobody closes it while it lives"
+        await Crawls(store).set("c", "ending")
+        await sign.ours()  # what is under way is still written
+        now += GONE
+        with pytest.raises(InUse, match="held up for 15 s"):
+            await sign.ours()
+        await Crawls(store).set("c", "running")
+        await sign.ours()
+        now += GONE
+        await crew.unname("c/part", "part")  # as if it had run out
+        assert await crew.name("c/part", "seal")
+        with pytest.raises(InUse):
+            await sign.ours()
+        await crew.unname("c/part", "seal")
+        await sign.ours()
+        await sign.end()
+        assert await crew.name("c/part", "seal")
+    finally:
+        await store.close()
