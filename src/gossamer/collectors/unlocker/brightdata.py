@@ -1,0 +1,90 @@
+"""Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
+
+The outer status is 200 once the unlocker was reached; the real one stands in `x-brd-status-code`. Every fault of the unlocker has an
+`x-brd-error` header, or the standard one that is to replace it (RFC 9209 `Proxy-Status`); without them the target answered.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gossamer.collectors.unlocker.shape import (
+    BUSY,
+    KEY,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    packed,
+    said,
+    seconds,
+)  # fmt: skip
+
+CODES = {
+    "sr_rate_limit": (BUSY, ""), "reject_block": (RETRY, ""), "domcontentloaded_event_timeout": (RETRY, ""),
+    "document_load_failed": (RETRY, ""), "http_status": (TARGET, "blocked"), "expect_element": (TARGET, "blocked"),
+    "net_err_cert_date_invalid": (TARGET, "tls"), "resolve_failed": (TARGET, "dns"),
+    # RFC 9209 section 2.3
+    "dns_error": (TARGET, "dns"), "dns_timeout": (RETRY, ""), "destination_ip_prohibited": (TARGET, "blocked"),
+    "destination_not_found": (TARGET, "dns"), "http_request_denied": (TARGET, "blocked"),
+    "http_request_error": (TARGET, "blocked"), "tls_certificate_error": (TARGET, "tls"), "proxy_configuration_error": (KEY, ""),
+}  # fmt: skip
+"""What its codes mean; `resolve_failed_*` are one."""
+STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
+_ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
+
+
+def request(needs: Needs, endpoint: str, key: str) -> Call:
+    """`POST /request` with JSON. Rendering is its own choice; it takes no headers, bodies, selectors or sessions."""
+    if needs.headers:
+        raise ValueError("brightdata sends no headers of ours")
+    if needs.body is not None:
+        raise ValueError("brightdata sends no body")
+    wanted = {"zone": needs.extra["zone"], "url": needs.url, "format": "raw", "method": needs.method}
+    if needs.country:
+        wanted["country"] = needs.country
+    if "data_format" in needs.extra:
+        wanted["data_format"] = needs.extra["data_format"]
+    return Call(
+        endpoint, "POST", {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}, packed(wanted)
+    )
+
+
+def answer(found: Answer, needs: Needs) -> Got | Refusal:
+    """The page is the body as it is. Only pages are billed."""
+    if found.status in (400, 401):  # it never got as far as the unlocker
+        zone = found.status == 401 or b"zone" in found.body[:2000].lower()
+        return Refusal(KEY if zone else TARGET, said(found, "error", "message"), reason="http-4xx")
+    own = found.header("x-brd-status-code") or ""
+    status = int(own) if own.isdecimal() and 100 <= int(own) <= 599 else found.status
+    codes = [found.header("x-brd-error-code"), found.header("x-brd-err-code"), _standard(found)]
+    code = next((one.strip() for one in codes if one), "")
+    error = found.header("x-brd-error") or found.header("x-brd-err-msg")
+    if not code and error is None and found.status == 200:
+        headers = [row for row in found.headers if not row[0].startswith("x-brd-")]
+        return Got(status, headers, found.body, None, needs.cost)
+    kind, reason = CODES.get("resolve_failed" if code.startswith("resolve_failed") else code, ("", "blocked"))
+    kind = kind or STATUSES.get(status, RETRY)
+    words = " ".join(f"{code} {error or said(found, 'error', 'message')} (HTTP {status})".split())[:200]
+    return Refusal(kind, words, after=seconds(found.header("retry-after")), reason=reason)
+
+
+def cost(needs: Needs) -> int:
+    """One a page."""
+    return 1
+
+
+def _standard(found: Answer) -> str:
+    """The error of a Proxy-Status header, '' where it tells of none."""
+    value = _ERROR.search(found.header("proxy-status") or "")
+    return value[1] if value else ""
+
+
+PROVIDER = Provider(
+    "brightdata", "https://api.brightdata.com/request", 160.0, request, answer, cost, ("zone", "data_format"), ("zone",),
+    ("render", "wait_for", "session"),
+)  # fmt: skip

@@ -1,0 +1,163 @@
+"""An unlocker that the settings describe: a template of its URL, what is sent along, where status and body lie in its answer.
+
+The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}`, `{session}`. The shape is a list of `NAME=VALUE`:
+`header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well; `forward=true` sends method, headers and body of the request on;
+`status=`, `url=`, `credits=` and `headers=` say where those lie: `header NAME` or `json a.b`; `body=` is `raw`, `json a.b` or `base64 a.b`;
+`errors=403:credit,422:retry` says what statuses of its own mean; `cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=`,
+`session=` are as for any unlocker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from gossamer.collectors.unlocker.shape import (
+    BANNED,
+    BUSY,
+    CREDIT,
+    KEY,
+    NEEDS,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    as_text,
+    bytes_of,
+    flat,
+    json_of,
+    packed,
+    said,
+    seconds,
+    whole,
+)  # fmt: skip
+
+NAMES = ("header", "post", "forward", "status", "url", "credits", "headers", "body", "errors")
+STATUSES = {401: KEY, 407: KEY, 402: CREDIT, 429: BUSY, 500: RETRY, 502: RETRY, 503: RETRY, 504: RETRY}
+_KINDS = (RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS)
+_PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
+
+
+class Shape(NamedTuple):
+    """A description, read. Places are (`header` or `json` or `base64`, which)."""
+
+    template: str
+    headers: tuple[tuple[str, str], ...] = ()
+    post: str | None = None
+    forward: bool = False
+    places: Mapping[str, tuple[str, str]] = {}
+    errors: Mapping[int, str] = STATUSES
+
+
+def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
+    """The provider of a template and its shape (name, value). Raises ValueError, which says what is wrong with it."""
+    headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
+    post, forward = None, False
+    for name, value in lines:
+        if name == "header":
+            key, colon, text = value.partition(":")
+            if not colon or not re.fullmatch(r"[A-Za-z0-9-]+", key.strip()):
+                raise ValueError("header= is NAME: VALUE")
+            headers.append((key.strip(), text.strip()))
+        elif name == "post":
+            post = value
+        elif name == "forward":
+            forward = value == "true"
+        elif name == "errors":
+            errors |= _errors(value)
+        else:
+            if (place := _place(name, value))[0]:
+                places[name] = place
+    shape = Shape(template, tuple(headers), post, forward, places, errors)
+    if "{url}" not in template + (post or ""):
+        raise ValueError("its template has no {url}")
+    endpoint = _PLACE.sub("", template)
+    keyless = "{key}" not in "".join([template, post or "", *(text for _, text in headers)])
+    return Provider(
+        "generic", endpoint, 120.0, partial(request, shape), partial(answer, shape), lambda _: 1, keyless=keyless
+    )
+
+
+def request(shape: Shape, needs: Needs, endpoint: str, key: str) -> Call:
+    """The template filled: percent-encoded in the URL, as JSON strings in a body."""
+    if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
+        raise ValueError("this unlocker sends no method, headers or body of ours (forward=true is not in its shape)")
+    values = {
+        "url": needs.url, "key": key, "country": needs.country or "", "render": "true" if needs.render else "false",
+        "wait_for": needs.wait_for or "", "session": needs.session or "",
+    }  # fmt: skip
+    fill = partial(_filled, values)
+    headers = dict(needs.headers) | {name: fill(text, str) for name, text in shape.headers}
+    url = fill(shape.template, partial(quote, safe=""))
+    if shape.post is not None:
+        headers.setdefault("Content-Type", "application/json")
+        return Call(url, "POST", headers, fill(shape.post, lambda text: packed(text)[1:-1]))
+    return Call(url, needs.method, headers, needs.body)
+
+
+def answer(shape: Shape, found: Answer, needs: Needs) -> Got | Refusal:
+    """A page where its status is found at its place; without such a place the outer status is the page's, but for those of `errors`."""
+    reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
+
+    def at(name: str) -> Any:
+        how, which = shape.places.get(name, ("", ""))
+        return found.header(which) if how == "header" else _deep(reply, which) if how else None
+
+    status = whole(at("status"), 0) if "status" in shape.places else 0 if found.status in shape.errors else found.status
+    charged = whole(at("credits"), needs.cost)
+    if not 100 <= status <= 599:
+        kind = shape.errors.get(found.status, TARGET if 400 <= found.status < 500 else RETRY)
+        told = whole(at("credits"), 0 if found.status >= 400 else needs.cost)
+        return Refusal(kind, said(found, "message", "error", "detail"), told, seconds(found.header("retry-after")))
+    body: Any = found.body
+    headers = flat(at("headers")) if "headers" in shape.places else found.headers
+    if "body" in shape.places:
+        text = at("body")
+        base64 = shape.places["body"][0] == "base64"
+        body = bytes_of(text) if base64 else text.encode("utf-8", "replace") if isinstance(text, str) else None
+        if "headers" not in shape.places:
+            headers = []
+        headers = headers if base64 else as_text(headers)
+    if body is None:
+        return Refusal(RETRY, "there is no body at the place that its shape names", charged)
+    url = at("url")
+    return Got(status, headers, body, url if isinstance(url, str) else None, charged)
+
+
+def _filled(values: Mapping[str, str], text: str, form: Callable[[str], str]) -> str:
+    return _PLACE.sub(lambda found: form(values[found[1]]), text)
+
+
+def _place(name: str, value: str) -> tuple[str, str]:
+    how, _, which = value.strip().partition(" ")
+    if name == "body" and how == "raw":
+        return "", ""
+    ways = ("json", "base64") if name == "body" else ("json",) if name == "headers" else ("header", "json")
+    if how not in ways or not which.strip():
+        raise ValueError(
+            f"{name}= is {' or '.join(f'{way} ...' for way in ways)}" + (" or raw" if name == "body" else "")
+        )
+    return how, which.strip().lower() if how == "header" else which.strip()
+
+
+def _errors(value: str) -> dict[int, str]:
+    out = {}
+    for part in value.split(","):
+        status, _, kind = part.strip().partition(":")
+        if not re.fullmatch(r"[1-5]\d\d", status) or kind not in _KINDS:
+            raise ValueError(f"errors= is STATUS:WHAT,..., WHAT one of {', '.join(_KINDS)}")
+        out[int(status)] = kind
+    return out
+
+
+def _deep(reply: Any, path: str) -> Any:
+    for name in path.split("."):
+        reply = reply.get(name) if isinstance(reply, dict) else None
+    return reply

@@ -1,0 +1,86 @@
+"""ScraperAPI (docs.scraperapi.com: making-requests, responses-and-formats).
+
+A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 s by itself. Redirects are left to us.
+"""
+
+from __future__ import annotations
+
+from gossamer.collectors.unlocker.shape import (
+    BUSY,
+    CREDIT,
+    KEY,
+    NEEDS,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    address,
+    number,
+    only,
+    said,
+    seconds,
+    whole,
+)  # fmt: skip
+
+_EXTRA = ("premium", "ultra_premium", "device_type", "autoparse", "output_format", "binary_target", "retry_404")
+_HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
+
+
+def request(needs: Needs, endpoint: str, key: str) -> Call:
+    """`GET|POST /?api_key=K&url=...`."""
+    only(("GET", "POST"), needs, "scraperapi")
+    if needs.wait_for and not needs.render:
+        raise ValueError("wait_for needs render=true")
+    if _on(needs, "premium") and _on(needs, "ultra_premium"):
+        raise ValueError("premium and ultra_premium exclude each other")
+    if needs.headers and _on(needs, "ultra_premium"):
+        raise ValueError("ultra_premium sends no headers of ours")
+    parameters = [
+        ("api_key", key), ("url", needs.url), ("render", "true" if needs.render else ""),
+        ("wait_for_selector", needs.wait_for or ""), ("country_code", needs.country or ""),
+        ("session_number", number(needs.session)), ("keep_headers", "true" if needs.headers else ""),
+        ("follow_redirect", "false"), ("max_cost", str(needs.cost)), *needs.extra.items(),
+    ]  # fmt: skip
+    return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
+
+
+def answer(found: Answer, needs: Needs) -> Got | Refusal:
+    """The page is the body as it is; the target's status stands in `sa-statuscode`."""
+    status = found.status
+    if status < 400 or status == 404:
+        own = found.header("sa-statuscode") or ""
+        real = int(own) if own.isdecimal() and 100 <= int(own) <= 599 else status
+        headers = [row for row in found.headers if row[0] not in _HERS]
+        charged = whole(found.header("sa-credit-cost"), needs.cost)
+        return Got(real, headers, found.body, found.header("sa-final-url"), charged)
+    words = said(found, "error", "message")
+    if status == 429:
+        return Refusal(BUSY, words, after=seconds(found.header("retry-after")))
+    if status == 401:
+        return Refusal(KEY, words)
+    if status == 403:
+        lower = found.body[:2000].lower()
+        if b"max_cost" in lower or b"max cost" in lower:
+            return Refusal(NEEDS, f"{words}: a call may cost more with cost=N")
+        return Refusal(CREDIT, words) if b"credit" in lower else Refusal(RETRY, words)
+    return Refusal(TARGET, words, reason="http-4xx") if status < 500 else Refusal(RETRY, words)
+
+
+def cost(needs: Needs) -> int:
+    """1; rendered 10, premium 10, both 25; ultra 30, rendered 75."""
+    if _on(needs, "ultra_premium"):
+        return 75 if needs.render else 30
+    if _on(needs, "premium"):
+        return 25 if needs.render else 10
+    return 10 if needs.render else 1
+
+
+def _on(needs: Needs, name: str) -> bool:
+    return needs.extra.get(name) == "true"
+
+
+PROVIDER = Provider("scraperapi", "https://api.scraperapi.com/", 80.0, request, answer, cost, _EXTRA)

@@ -1,0 +1,114 @@
+"""Scrapfly (its SDK's `scrape_config.py`, `api_response.py`; scrapfly.io's documentation).
+
+The page stands in JSON, text or base64; `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` is the target's own status, and so a page. It answers within
+155 s. What a call may cost is told to it (`cost_budget`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gossamer.collectors.unlocker.shape import (
+    BUSY,
+    CREDIT,
+    KEY,
+    NEEDS,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    address,
+    as_text,
+    bytes_of,
+    flat,
+    json_of,
+    only,
+    said,
+    seconds,
+    whole,
+)  # fmt: skip
+
+_EXTRA = (
+    "asp", "proxy_pool", "rendering_wait", "rendering_stage", "js", "js_scenario", "cache", "cache_ttl", "cache_clear", "retry", "format",
+    "auto_scroll", "tags", "correlation_id", "lang", "os", "geolocation", "session_sticky_proxy",
+)  # fmt: skip
+UPSTREAM = "ERR::SCRAPE::BAD_UPSTREAM_RESPONSE"
+STATUSES = {401: KEY, 402: CREDIT, 403: KEY, 429: BUSY}
+FAMILIES = (
+    ("BUDGET", NEEDS), ("COST", NEEDS), ("ERR::THROTTLE::", BUSY), ("ERR::SESSION::CONCURRENT", BUSY), ("ERR::SCRAPE::DNS", TARGET),
+)  # fmt: skip
+"""What is in a code, and what that means, whatever the status."""
+
+
+def request(needs: Needs, endpoint: str, key: str) -> Call:
+    """`GET|POST|PUT|PATCH /scrape?key=K&url=...`; method and body go to the target."""
+    only(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
+    if needs.wait_for and not needs.render:
+        raise ValueError("wait_for needs render=true")
+    parameters = [
+        ("key", key), ("url", needs.url), *((f"headers[{name.lower()}]", value) for name, value in needs.headers.items()),
+        ("country", needs.country or ""), ("render_js", "true" if needs.render else ""), ("wait_for_selector", needs.wait_for or ""),
+        ("session", needs.session or ""), ("cost_budget", str(needs.cost)), *needs.extra.items(),
+    ]  # fmt: skip
+    return Call(address(endpoint, parameters), needs.method, {}, needs.body)
+
+
+def answer(found: Answer, needs: Needs) -> Got | Refusal:
+    """`result.content`, `result.status_code`, `result.response_headers`, `result.url`; `context.cost`."""
+    reply = json_of(found.body)
+    result: dict[str, Any] = reply["result"] if isinstance(reply.get("result"), dict) else {}
+    code = found.header("x-scrapfly-reject-code") or _code(result) or _code(reply)
+    charged = _charged(found, reply)
+    if (found.status < 300 and not code) or (code == UPSTREAM and isinstance(result.get("status_code"), int)):
+        page = _page(result, needs.cost if charged is None else charged)
+        return page or Refusal(RETRY, "its answer is not what it documents", needs.cost)
+    kind = next((meaning for part, meaning in FAMILIES if part in code), None) or STATUSES.get(found.status)
+    if kind is None:
+        again = (found.header("x-scrapfly-reject-retryable") or "").lower()
+        kind = RETRY if again == "yes" or (not again and found.status >= 500) else TARGET
+    words = found.header("x-scrapfly-reject-description") or said(found, "message")
+    reason = "dns" if "DNS" in code else "blocked"
+    after = seconds(found.header("retry-after"))
+    return Refusal(kind, " ".join(f"{code} {words}".split())[:200], charged or 0, after, reason)
+
+
+def cost(needs: Needs) -> int:
+    """1, from a residential address 25; rendered 5 more. What beats protections (`asp`) may take the dearest."""
+    if needs.extra.get("asp") == "true":
+        return 30
+    return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)
+
+
+def _page(result: dict[str, Any], charged: int) -> Got | None:
+    content, status, url = result.get("content"), result.get("status_code"), result.get("url")
+    headers = flat(result.get("response_headers"))
+    if result.get("format") == "BINARY":
+        body = bytes_of(content)
+    else:
+        body = content.encode("utf-8", "replace") if isinstance(content, str) else None
+        headers = as_text(headers)
+    if body is None or not isinstance(status, int):
+        return None
+    return Got(status, headers, body, url if isinstance(url, str) else None, charged)
+
+
+def _code(found: dict[str, Any]) -> str:
+    error = found.get("error")
+    code = error.get("code") if isinstance(error, dict) else found.get("code")
+    return code if isinstance(code, str) and code.startswith("ERR::") else ""
+
+
+def _charged(found: Answer, reply: dict[str, Any]) -> int | None:
+    """What it says that it cost; None where it does not."""
+    context = reply.get("context")
+    told = context.get("cost") if isinstance(context, dict) else None
+    told = told.get("total") if isinstance(told, dict) else told
+    cost = whole(found.header("x-scrapfly-api-cost"), whole(told, -1))
+    return None if cost < 0 else cost
+
+
+PROVIDER = Provider("scrapfly", "https://api.scrapfly.io/scrape", 160.0, request, answer, cost, _EXTRA)

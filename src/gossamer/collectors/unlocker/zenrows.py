@@ -1,0 +1,99 @@
+"""ZenRows (its SDK's `client.py`; the OpenAPI description of api-evangelist/zenrows).
+
+Errors are JSON with a `code`; all other answers are the target's. A call that is cancelled keeps its place until the server is done.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gossamer.collectors.unlocker.shape import (
+    BANNED,
+    BUSY,
+    CREDIT,
+    KEY,
+    NEEDS,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    address,
+    json_of,
+    number,
+    only,
+    said,
+    seconds,
+    whole,
+)  # fmt: skip
+
+_EXTRA = (
+    "mode", "premium_proxy", "wait", "block_resources", "js_instructions", "css_extractor", "autoparse", "response_type", "device",
+    "window_width", "window_height",
+)  # fmt: skip
+_CODE = re.compile(r"[A-Z]{3,5}\d{3,4}")
+_HERS = ("concurrency-limit", "concurrency-remaining", "x-request-cost", "x-request-id", "zr-final-url")
+CODES = {
+    "REQS001": (TARGET, "blocked"), "REQS002": (NEEDS, ""), "REQS004": (TARGET, "http-4xx"),
+    "RESP004": (TARGET, "blocked"), "RESP008": (TARGET, "blocked"), "RESP007": (TARGET, "dns"),
+    "RESP005": (TARGET, "too-large"), "RESP006": (TARGET, "blocked"), "RESP001": (RETRY, ""), "RESP003": (RETRY, ""),
+    "CTX0002": (RETRY, ""), "AUTH001": (KEY, ""), "AUTH002": (KEY, ""), "AUTH003": (KEY, ""), "AUTH009": (KEY, ""),
+    "AUTH010": (KEY, ""), "AUTH004": (CREDIT, ""), "AUTH005": (CREDIT, ""), "AUTH011": (CREDIT, ""), "AUTH012": (CREDIT, ""),
+    "AUTH006": (BUSY, ""), "AUTH008": (BUSY, ""), "BLK0001": (BANNED, ""),
+}  # fmt: skip
+"""What its codes mean; of the target's own faults also the reason. RESP002 is a page: the target's 404."""
+STATUSES = {401: KEY, 402: CREDIT, 403: KEY, 422: RETRY, 429: BUSY, 500: RETRY, 502: RETRY, 503: RETRY, 504: RETRY}
+"""The same for codes that are not known."""
+
+
+def request(needs: Needs, endpoint: str, key: str) -> Call:
+    """`GET|POST|PUT /v1/?apikey=K&url=...`; the statuses of pages that are gone come out as they are."""
+    only(("GET", "POST", "PUT"), needs, "zenrows")
+    if needs.wait_for and not needs.render:
+        raise ValueError("wait_for needs render=true")
+    proxied = {"premium_proxy": "true"} if needs.country else {}  # it has countries for those alone
+    parameters = [
+        ("apikey", key), ("url", needs.url), ("js_render", "true" if needs.render else ""),
+        ("wait_for", needs.wait_for or ""), ("proxy_country", needs.country or ""), ("session_id", number(needs.session)),
+        ("custom_headers", "true" if needs.headers else ""), ("original_status", "true"), ("allowed_status_codes", "404,410"),
+        *(dict(needs.extra) | proxied).items(),
+    ]  # fmt: skip
+    return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
+
+
+def answer(found: Answer, needs: Needs) -> Got | Refusal:
+    """The page is the body as it is, the status the target's, but for errors with a code."""
+    charged = whole(found.header("x-request-cost"), needs.cost)
+    code = _code(found)
+    if code is None:
+        headers = [row for row in found.headers if row[0] not in _HERS]
+        return Got(found.status, headers, found.body, found.header("zr-final-url"), charged)
+    if code == "RESP002":
+        return Got(404, [], b"", found.header("zr-final-url"), charged)
+    kind, reason = CODES.get(code) or (STATUSES.get(found.status, TARGET), "blocked")
+    told = whole(found.header("x-request-cost"), 0)
+    return Refusal(
+        kind, f"{code} {said(found, 'title', 'detail')}"[:200], told, seconds(found.header("retry-after")), reason
+    )
+
+
+def cost(needs: Needs) -> int:
+    """1; rendered 5, premium proxy 10, both 25; what it chooses by itself (`mode=auto`) 25."""
+    premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
+    if needs.extra.get("mode") == "auto":
+        return 25
+    return (25 if premium else 5) if needs.render else (10 if premium else 1)
+
+
+def _code(found: Answer) -> str | None:
+    """The code of an error of its own."""
+    if found.status < 400 or "json" not in (found.header("content-type") or "").lower():
+        return None
+    code = json_of(found.body).get("code")
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
+
+
+PROVIDER = Provider("zenrows", "https://api.zenrows.com/v1/", 180.0, request, answer, cost, _EXTRA)

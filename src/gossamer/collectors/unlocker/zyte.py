@@ -1,0 +1,106 @@
+"""Zyte API (docs.zyte.com: usage, reference, errors; the retry policy of its own client).
+
+The target's status stands in the answer: its 404 is a 200 of the API. Bodies are cut at 10 MB without a word. Redirects are left to us
+where no browser is asked for. Only answers of status 200 are billed; a call counts as one credit unless `cost` says otherwise.
+"""
+
+from __future__ import annotations
+
+import uuid
+from base64 import b64encode
+from typing import Any
+
+from gossamer.collectors.unlocker.shape import (
+    BUSY,
+    CREDIT,
+    KEY,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Provider,
+    Refusal,
+    as_text,
+    bytes_of,
+    flat,
+    json_of,
+    packed,
+    said,
+    seconds,
+)  # fmt: skip
+
+CUT = (10_000_000, 10 << 20)
+"""Lengths of a body that was cut."""
+PATIENCE = 30.0
+"""Seconds of the client's first wait when it is throttled (20 to 40)."""
+STATUSES = {
+    400: (TARGET, "http-4xx"), 422: (TARGET, "http-4xx"), 451: (TARGET, "blocked"), 401: (KEY, ""), 403: (KEY, ""), 402: (CREDIT, ""),
+    429: (BUSY, ""), 503: (BUSY, ""), 520: (RETRY, ""), 521: (TARGET, "blocked"),
+}  # fmt: skip
+
+
+def request(needs: Needs, endpoint: str, key: str) -> Call:
+    """`POST /v1/extract` with JSON: the body as it is, or (`render`) what a browser made of it."""
+    wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
+    if needs.render:
+        wanted["browserHtml"] = True
+        if needs.method != "GET" or needs.body is not None:
+            raise ValueError("zyte renders what a GET brings")
+        if others := [name for name in needs.headers if name.lower() != "referer"]:
+            raise ValueError(f"zyte's browser sends no {others[0][:40]} of ours")
+        if needs.headers:
+            wanted["requestHeaders"] = {"referer": next(iter(needs.headers.values()))}
+        if needs.wait_for:
+            selector = {"type": "css", "value": needs.wait_for}
+            wanted["actions"] = [{"action": "waitForSelector", "selector": selector}]
+    else:
+        if needs.wait_for:
+            raise ValueError("wait_for needs render=true")
+        wanted |= {"httpResponseBody": True, "httpResponseHeaders": True, "followRedirect": False}
+        if needs.method != "GET":
+            wanted["httpRequestMethod"] = needs.method
+        if needs.body is not None:
+            wanted["httpRequestText"] = needs.body
+        if needs.headers:
+            wanted["customHttpRequestHeaders"] = [{"name": k, "value": v} for k, v in needs.headers.items()]
+    if needs.country:
+        wanted["geolocation"] = needs.country.upper()
+    if needs.session:
+        wanted["session"] = {"id": str(uuid.uuid5(uuid.NAMESPACE_URL, needs.session))}
+    basic = b64encode(f"{key}:".encode()).decode()
+    return Call(
+        endpoint, "POST", {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}, packed(wanted)
+    )
+
+
+def answer(found: Answer, needs: Needs) -> Got | Refusal:
+    """`statusCode`, `url`, and the body in base64 or as a browser's text."""
+    if found.status != 200:
+        kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
+        after = seconds(found.header("retry-after")) or (PATIENCE if kind == BUSY else 0.0)
+        return Refusal(kind, said(found, "type", "title", "detail"), after=after, reason=reason)
+    reply = json_of(found.body)
+    status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
+    body = html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
+    if not isinstance(status, int) or body is None:
+        return Refusal(RETRY, "its answer is not what it documents", needs.cost)
+    if html is None and len(body) in CUT:
+        return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
+    headers = flat(reply.get("httpResponseHeaders"))
+    return Got(
+        status,
+        as_text(headers) if html is not None else headers,
+        body,
+        url if isinstance(url, str) else None,
+        needs.cost,
+    )
+
+
+def cost(needs: Needs) -> int:
+    """One a call."""
+    return 1
+
+
+PROVIDER = Provider("zyte", "https://api.zyte.com/v1/extract", 200.0, request, answer, cost, ("ipType", "device"))
