@@ -25,6 +25,7 @@ async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
     pipe.delete(keys.record(crawl))
     pipe.delete(keys.anchors(crawl))
+    pipe.hdel(f"{keys.tag(0)}@credits", f"crawl:{crawl}")
     pipe.srem(keys.CRAWLS, crawl)
     await store.guard(pipe.execute())
 

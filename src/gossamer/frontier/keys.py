@@ -57,6 +57,9 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:000}@runs:NAME` | list | runs (JSON) that ended, the last one first, at most 1,000 | due turn | cleaned by age, but for the last |
 | `{b:000}@leader` | string | `TOKEN OWNER`: the scheduler that leads | lead | 7 s after its last beat |
 | `{b:000}@fence`, `{b:000}@changes` | string | the last token of a lead; the number of the last change of a schedule | lead schedule turn | for ever |
+| `{b:000}@credits` | hash | credits of unlockers, spent and reserved: `day:UNLOCKER:N` (days since the epoch, UTC), `crawl:CRAWL` | reserve repay | two days; the crawl |
+| `{b:000}@calls:UNLOCKER` | hash | calls that are out: token -> `ENDS-MS CREDITS DAY CRAWL` | reserve repay | until settled, or their time is over |
+| `{b:000}@unlocker:UNLOCKER` | string | its breaker (`trouble.lua`) | repay | a day after the last fault |
 | `{b:000}@cleaned` | string | ms when the store was cleaned last | cleaning | for ever |
 """
 
@@ -93,7 +96,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
-_CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned)"
+_CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
