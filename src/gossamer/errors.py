@@ -46,6 +46,12 @@ class CrawlFailed(GossamerError):
     exit_code = 9
 
 
+class NoCredit(GossamerError):
+    """An unlocker has nothing left to pay with: fill the account, then run the same command again."""
+
+    exit_code = 9
+
+
 class DiskFull(GossamerError):
     """An output or the store cannot grow: free some space, then run the same command again."""
 

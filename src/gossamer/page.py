@@ -37,6 +37,8 @@ class Page(msgspec.Struct):
     """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
     session: str | None = None
     """The session it was got in, as `chrome150/494103`."""
+    credits: int | None = None
+    """What an unlocker charged."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -73,3 +75,7 @@ class Failure(msgspec.Struct, frozen=True):
     """As of a page."""
     rung: str = "plain"
     """As of a page."""
+    credits: int | None = None
+    """As of a page; what may have been charged where nobody knows."""
+    later: float | None = None
+    """Nothing was done: it may be asked again after so many seconds, and counts as not asked."""

@@ -72,13 +72,14 @@ class HttpCollector:
     """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused.
 
     `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
+    `once`: each request has a connection of its own, so that none is ever sent again.
     """
 
     def __init__(
         self, resolver: Resolver, *, user_agent: str, connect: float = 10.0, first_byte: float = 20.0, total: float = 30.0,
         wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
         connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
-        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL,
+        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL, once: bool = False,
     ) -> None:  # fmt: skip
         self.name, self._curls = curls.name, curls
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
@@ -87,6 +88,8 @@ class HttpCollector:
             "User-Agent": user_agent, "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
         }  # fmt: skip
+        if not user_agent:  # and none of the client's
+            del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [line(name, value) for name, value in self._headers.items()]
         self._options: list[tuple[int, object]] = [
@@ -100,6 +103,11 @@ class HttpCollector:
         ]  # fmt: skip
         if verify and (bundle := ca_file or ca_bundle()):
             self._options += [(pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle)]
+        if curls.honest:
+            self._options.append((pycurl.USERAGENT, ""))
+        if once:
+            self._options.append((pycurl.FRESH_CONNECT, 1))
+        self._tries = 1 if once else 2
         self._multi = Multi(connections, epoll=epoll, made=curls.multi)
         self._free: list[Transfer] = []
         self._better: dict[str, str] = {}
@@ -181,6 +189,7 @@ class HttpCollector:
         transfer = Transfer(self._bounds, self._curls.curl)
         for option, value in self._options:
             transfer.curl.setopt(option, value)
+        transfer.tries = self._tries
         return transfer
 
     def _set_up(self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str) -> str | None:

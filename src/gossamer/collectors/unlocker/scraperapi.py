@@ -1,6 +1,6 @@
 """ScraperAPI (docs.scraperapi.com: making-requests, responses-and-formats).
 
-A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 s by itself. Redirects are left to us.
+A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 s by itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
         ("api_key", key), ("url", needs.url), ("render", "true" if needs.render else ""),
         ("wait_for_selector", needs.wait_for or ""), ("country_code", needs.country or ""),
         ("session_number", number(needs.session)), ("keep_headers", "true" if needs.headers else ""),
-        ("follow_redirect", "false"), ("max_cost", str(needs.cost)), *needs.extra.items(),
+        ("max_cost", str(needs.cost)), *needs.extra.items(),
     ]  # fmt: skip
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 

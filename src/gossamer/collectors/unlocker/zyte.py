@@ -1,7 +1,7 @@
 """Zyte API (docs.zyte.com: usage, reference, errors; the retry policy of its own client).
 
-The target's status stands in the answer: its 404 is a 200 of the API. Bodies are cut at 10 MB without a word. Redirects are left to us
-where no browser is asked for. Only answers of status 200 are billed; a call counts as one credit unless `cost` says otherwise.
+The target's status stands in the answer: its 404 is a 200 of the API. Bodies are cut at 10 MB without a word.
+Only answers of status 200 are billed; a call counts as one credit unless `cost` says otherwise.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     else:
         if needs.wait_for:
             raise ValueError("wait_for needs render=true")
-        wanted |= {"httpResponseBody": True, "httpResponseHeaders": True, "followRedirect": False}
+        wanted |= {"httpResponseBody": True, "httpResponseHeaders": True}
         if needs.method != "GET":
             wanted["httpRequestMethod"] = needs.method
         if needs.body is not None:

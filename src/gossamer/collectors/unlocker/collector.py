@@ -1,0 +1,196 @@
+"""The rung `unlocker`: one page through the API of a provider, within the credits that all workers share.
+
+Credits are reserved before a call and settled after it. A call is made once: on a connection of its own, so that nothing sends it
+again, and with the time that the provider asks for. One whose answer did not come may be billed: its reservation stays spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from urllib.parse import quote
+
+from gossamer import url as urls
+from gossamer.collectors.http import Resolver
+from gossamer.collectors.unlocker.shape import (
+    BANNED,
+    BUSY,
+    CREDIT,
+    KEY,
+    NEEDS,
+    RETRY,
+    TARGET,
+    Answer,
+    Call,
+    Got,
+    Needs,
+    Refusal,
+)  # fmt: skip
+from gossamer.collectors.unlocker.table import Chosen
+from gossamer.errors import ConfigError, NoCredit
+from gossamer.masking import MASK, Secret, mask
+from gossamer.page import Failure, Page
+from gossamer.parts import Collector
+from gossamer.request import Request, split
+
+PAUSE = 5.0
+"""Seconds that a host waits after too many calls at once, where the provider does not say."""
+LONGEST = 300.0
+"""Seconds after which it is looked again whether there is something to spend."""
+FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
+"""What a call says of the provider (`trouble.lua`): the tenth fault in a row shuts it for 30 s (at most 15 min), what is no page's
+fault does so at once."""
+SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
+
+
+class Reserved(Protocol):
+    """See `frontier.credits`."""
+
+    @property
+    def token(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def wait(self) -> float: ...
+
+
+class Purse(Protocol):
+    """The credits (`frontier.credits`)."""
+
+    async def reserve(self, most: int) -> Reserved: ...
+    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> float: ...
+
+
+class UnlockerCollector:
+    """Collects through one provider. `http` calls its API, `resolver` judges the targets, `most`: bytes of a body; `say` hears now
+    and then why nothing is asked."""
+
+    def __init__(
+        self, chosen: Chosen, key: Secret, http: Collector, purse: Purse, resolver: Resolver, *, most: int = 32 << 20,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
+        self._most, self._say, self._said_at = most, say, 0.0
+        self._places = asyncio.Semaphore(chosen.at_once)  # the others of this process need not ask the store
+        self.name, self.timeout = chosen.provider.name, chosen.timeout
+        self.spent = False
+        """Whether the crawl's credits are spent."""
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: object = None) -> Page | Failure:
+        """One page; what is not asked now has `later`. Raises ConfigError for a key that is refused, NoCredit for an empty account."""
+        needs = self._chosen.wanted(
+            self._chosen.needs._replace(
+                url=request.url, method=request.method, headers=headers, body=request.body,
+                country=request.country or self._chosen.needs.country,
+            )
+        )  # fmt: skip
+        try:
+            call = self._chosen.provider.request(needs, self._chosen.endpoint, self._key.reveal())
+        except ValueError as error:
+            return self._failed("filter", str(error), final=True, sent=False)
+        if request.proxy:
+            return self._failed("filter", "an unlocker has proxies of its own", final=True, sent=False)
+        if (refused := await self._refused(request.url)) is not None:
+            return refused
+        async with self._places:
+            while True:
+                got = await self._purse.reserve(needs.cost)
+                if not got.why:
+                    return await self._called(request, needs, call, got.token)
+                if got.why != "busy":
+                    return self._later(got.why, got.wait)
+                await asyncio.sleep(got.wait)
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._http.close()
+
+    async def _refused(self, url: str) -> Failure | None:
+        """Inner hosts are nobody's business outside, and a name that does not exist is not worth a credit."""
+        authority = split(url)[1]
+        found = self._resolver.known(authority) or await self._resolver.resolve(authority)
+        if found.addresses or not found.final:
+            return None
+        return self._failed(found.reason, found.detail, final=True, sent=False)
+
+    async def _called(self, request: Request, needs: Needs, call: Call, token: str) -> Page | Failure:
+        answer = await self._http.collect(Request(call.url, method=call.method, body=call.body), dict(call.headers))
+        if isinstance(answer, Failure):
+            return await self._unanswered(answer, needs, token)
+        found = self._chosen.provider.answer(Answer(answer.status, answer.headers, answer.body), needs)
+        if isinstance(found, Refusal):
+            shut = await self._purse.repay(token, found.credits, SAYS[found.kind], found.kind)
+            return self._refusal(found, answer, shut)
+        await self._purse.repay(token, found.credits, GOOD)
+        if len(found.body) > self._most:
+            text = f"the body is larger than {self._most} bytes"
+            return self._failed("too-large", text, answer, final=True, cost=found.credits)
+        return self._page(request, found, answer)
+
+    async def _unanswered(self, answer: Failure, needs: Needs, token: str) -> Failure:
+        """The provider was not reached, or nobody knows what became of the call."""
+        shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
+        if shut and not answer.sent:
+            return self._later("open", shut)
+        detail = f"no answer of {self.name}: {answer.detail}"
+        reason = answer.reason if answer.reason in ("timeout", "too-large") else "blocked"
+        return self._failed(reason, detail, answer, cost=needs.cost if answer.sent else 0)
+
+    def _refusal(self, found: Refusal, answer: Page, shut: float) -> Failure:
+        text = f"{self.name}: {found.detail}"
+        if found.kind == KEY:
+            raise ConfigError(self._clean(f"{text}: see the settings unlocker and unlocker_key"))
+        if found.kind == CREDIT:
+            raise NoCredit(self._clean(f"{text}: there is no credit left; the queue is kept"))
+        if found.kind in (BUSY, BANNED):
+            return self._later(found.kind, max(shut, found.after or PAUSE), answer)
+        final = found.kind in (TARGET, NEEDS)
+        return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
+
+    def _page(self, request: Request, found: Got, answer: Page) -> Page:
+        body, key = found.body, self._key.reveal()
+        for form in (key.encode(), quote(key, safe="").encode()) if key else ():
+            body = body.replace(form, MASK.encode()) if form in body else body
+        headers = [(name, self._clean(value, masked=False)) for name, value in found.headers]
+        final = urls.parse(self._clean(found.url, masked=False)) if found.url else None
+        url = final.partition("#")[0] if final and final.startswith(("http://", "https://")) else request.url
+        status = found.status
+        if split(url)[1] != split(request.url)[1]:  # whether another host is wanted is not its choice
+            url, status, headers, body = request.url, 302, [("location", url)], b""
+        return Page(
+            url, status, headers, b"" if request.method == "HEAD" else body, answer.fetched_at, answer.elapsed, answer.wire,
+            self.name, lag=answer.lag, credits=found.credits,
+        )  # fmt: skip
+
+    def _later(self, why: str, wait: float, answer: Page | None = None) -> Failure:
+        """Nothing is asked for a while: the request goes back as it was."""
+        if why == "crawl":
+            self.spent = True
+        text = {
+            "crawl": "the credits of this crawl are spent", "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
+            "open": f"it failed, and is left alone for {wait:.0f} s", BANNED: f"it shut us out; it is left alone for {wait:.0f} s",
+        }.get(why)  # fmt: skip
+        if text and why != "crawl" and time.monotonic() - self._said_at > LONGEST:
+            self._said_at = time.monotonic()
+            self._say(f"{self.name}: {text}")
+        return self._failed(
+            "rate-limited", text or "too many calls at once", answer, later=min(wait, LONGEST), sent=answer is not None
+        )
+
+    def _failed(
+        self, reason: str, detail: str, answer: Page | Failure | None = None, *, final: bool = False, cost: int | None = None,
+        later: float | None = None, sent: bool = True,
+    ) -> Failure:  # fmt: skip
+        return Failure(
+            reason, self._clean(detail), answer.fetched_at if answer else time.time(), answer.elapsed if answer else 0.0,
+            answer.wire if answer else 0, final, self.name, sent=sent, lag=answer.lag if answer else 0.0, credits=cost, later=later,
+        )  # fmt: skip
+
+    def _clean(self, text: str, masked: bool = True) -> str:
+        """Without the key, should the provider repeat it."""
+        key = self._key.reveal()
+        for form in (key, quote(key, safe="")) if key else ():
+            text = text.replace(form, MASK)
+        return mask(text) if masked else text
