@@ -56,6 +56,7 @@ from gossamer.sinks import columns
 from gossamer.sinks.opening import Own, open_all
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
+from gossamer.unlocking import unlocker
 from gossamer.visit import Claim
 
 
@@ -174,7 +175,10 @@ class Bench:
         """The guard, and the rungs behind it."""
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
-        self.dialling = Dialling(setup, self.sites, self.single or self.resolver, self.store.seed)
+        guard = self.single or self.resolver
+        self.dialling = Dialling(
+            setup, self.sites, guard, self.store.seed, lambda: unlocker(settings, setup.crawl, self.store, guard)
+        )
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
@@ -196,7 +200,7 @@ class Bench:
             address = await self.single.address(host)
             return address and f"ip:{address}"
 
-        hold = 2 * settings.timeout + 10
+        hold = 2 * self.dialling.longest + 10
         return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
 
     async def _state(self) -> str:
@@ -205,7 +209,7 @@ class Bench:
         await self._anchored()
         if self.taker.holds:
             self.taker.holds = await self.frontier.unanswered()
-        return state
+        return "spent" if self.dialling.spent and state == "running" else state
 
     async def _anchored(self) -> None:
         for pair in await self.crawls.anchors(self.setup.crawl):

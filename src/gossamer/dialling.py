@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
+from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
 from gossamer.guise import Guise
@@ -21,24 +22,26 @@ from gossamer.parts import Collector, Given
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.request import Request, split
-from gossamer.road.rungs import Identity, Nobody, Rung
+from gossamer.road.rungs import Bare, Identity, Nobody, Rung
 from gossamer.settings import Settings
 from gossamer.sites import acting
 from gossamer.units import RUNGS
 
-PLAIN, IMPERSONATED = RUNGS
+PLAIN, IMPERSONATED, UNLOCKER = RUNGS
 
 
 class Dialling:
     """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
 
     A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
-    where a site or the crawl wants what is not installed or has no such name.
+    where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung.
     """
 
     name = "rungs"
 
-    def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int) -> None:
+    def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
+        unlocker: Callable[[], UnlockerCollector] | None = None,
+    ) -> None:  # fmt: skip
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
         self._needs, self._sites = needs, sites
@@ -46,6 +49,7 @@ class Dialling:
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
         self._seed = f"{seed} {setup.crawl}"
         self._rungs: dict[tuple[str, bool], Rung] = {}
+        self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
@@ -66,8 +70,19 @@ class Dialling:
         return tuple(rung for rung in RUNGS if rung in wanted)
 
     def robots(self, request: Request) -> Rung:
-        """The same for robots.txt, of which only the first 500 KiB are read."""
-        return self._rung(self.ladder(request)[0], True)
+        """The same for robots.txt, of which only the first 500 KiB are read; an unlocker is not paid for that."""
+        name = self.ladder(request)[0]
+        return self._rung(PLAIN if name == UNLOCKER else name, True)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the credits of the crawl are spent."""
+        return any(one.spent for one in self._unlocked)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a request may take."""
+        return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
 
     async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
@@ -86,17 +101,26 @@ class Dialling:
         if (rung := self._rungs.get((name, robots))) is None:
             try:
                 made = collector(
-                    self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots
-                )
+                    self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
+                    unlocker=self._unlock,
+                )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
                     raise
                 made = Missing(str(error))
             identity: Identity = Nobody() if robots else self._plain
-            if name == IMPERSONATED:
+            if name == UNLOCKER:
+                identity = Bare(self._plain.given)
+            elif name == IMPERSONATED:
                 identity = self._sessions(None if robots else self._plain.given)
             rung = self._rungs[name, robots] = Rung(name, made, identity)
         return rung
+
+    def _unlock(self) -> UnlockerCollector:
+        if self._unlocker is None:
+            raise ConfigError("there is no unlocker here")
+        self._unlocked.append(self._unlocker())
+        return self._unlocked[-1]
 
     def _sessions(self, given: Given | None) -> Sessions:
         settings, needs = self._settings, self._needs
@@ -138,7 +162,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
-    robots: bool = False,
+    robots: bool = False, unlocker: Callable[[], Collector] | None = None,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -155,6 +179,8 @@ def collector(
         from gossamer.collectors.impersonated import ImpersonatedCollector
 
         made = ImpersonatedCollector(resolver, **options)
+    elif rung == UNLOCKER and unlocker is not None:
+        made = unlocker()
     else:
         made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
     if settings.cache and not robots:

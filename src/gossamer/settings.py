@@ -18,12 +18,14 @@ import msgspec
 
 from gossamer import __version__, units
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.masking import mask
+from gossamer.masking import MASK, Secret, mask
 
 FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
 PROJECT = "https://pypi.org/project/gossamer/"
 PAGES_OF_A_HOST = 10_000
+KEPT = ("unlocker_key",)
+"""Settings that stay references: what they name is read where it is needed, and travels nowhere."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
@@ -69,6 +71,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cache: str | None = None
     http2: bool = True
     ca_file: str | None = None
+    unlocker: str | None = None
+    unlocker_key: str | None = None
+    """Where the key is, never the key."""
+    unlocker_shape: tuple[str, ...] = ()
+    credits: int | None = None
+    credits_daily: int | None = None
     broker: tuple[str, ...] = ()
     sites: str = "."
     slice: float = 60.0
@@ -170,6 +178,19 @@ ABOUT: dict[str, About] = {
     "cache": About(units.line, "string", "folder in which pages are kept: fetched once, then replayed"),
     "http2": About(units.flag, "boolean", "speak HTTP/2 where the server does"),
     "ca_file": About(units.file, "string", "file of trusted certificates (PEM) instead of the system's"),
+    "unlocker": About(
+        units.line,
+        "string",
+        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with ?options, or the URL of another",
+    ),
+    "unlocker_key": About(units.reference, "string", "where its key is: ${env:NAME} or ${file:PATH}"),
+    "unlocker_shape": About(
+        units.texts, _LIST, "what is sent to an unlocker given as a URL, and where its answer has what"
+    ),
+    "credits": About(partial(units.count, 0, _MOST), "integer", "most credits of the unlocker that the crawl spends"),
+    "credits_daily": About(
+        partial(units.count, 0, _MOST), "integer", "most credits that all crawls spend there a day (UTC)"
+    ),
     "broker": About(
         units.words,
         _LIST,
@@ -211,7 +232,8 @@ def load(
         try:
             values[one.name] = ABOUT[one.name].read(_revealed(one, env))
         except ValueError as error:
-            raise kind(f"{one.where}: {one.name} = {mask(str(one.value))}: {error}") from None
+            shown = MASK if one.name in KEPT else mask(str(one.value))
+            raise kind(f"{one.where}: {one.name} = {shown}: {error}") from None
     return Settings(**values)
 
 
@@ -258,6 +280,9 @@ def _of_environment(env: Mapping[str, str]) -> list[Given]:
 def _revealed(one: Given, env: Mapping[str, str]) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
     value = one.value
+    if one.name in KEPT:
+        own = one.where == f"{PREFIX}{one.name.upper()}" and not _REFERENCE.search(str(value))
+        return f"${{env:{one.where}}}" if own else value
     bare = _REFERENCE.sub("", str(value))
     if (
         one.name in ("store", "broker", "cold")
@@ -274,6 +299,18 @@ def _revealed(one: Given, env: Mapping[str, str]) -> object:
         return _REFERENCE.sub(partial(put, text), text) if isinstance(text, str) else text
 
     return [filled(part) for part in value] if isinstance(value, list | tuple) else filled(value)
+
+
+def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) -> Secret:
+    """The secret that a setting refers to. Raises ConfigError where there is none."""
+    found = _REFERENCE.fullmatch(reference)
+    try:
+        value = _secret(found[1], found[2], os.environ if environ is None else environ) if found else ""
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not value:
+        raise ConfigError(f"{name}: {reference} is empty")
+    return Secret(value)
 
 
 def _secret(kind: str, name: str, env: Mapping[str, str]) -> str:

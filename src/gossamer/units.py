@@ -14,7 +14,7 @@ from typing import Any
 SCOPES = ("page", "prefix", "host", "domain", "any")
 POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
-RUNGS = ("plain", "impersonated")
+RUNGS = ("plain", "impersonated", "unlocker")
 """Those of this version, the cheapest first."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -180,6 +180,19 @@ def label(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
         raise ValueError("it is a name of letters, digits, - and _, at most 40")
     return text
+
+
+def reference(value: object) -> str:
+    """Where a secret is: `${env:NAME}` or `${file:PATH}`; never the secret itself."""
+    text = scalar(value).strip()
+    if not re.fullmatch(r"\$\{(?:env|file):[^}]+\}", text):
+        raise ValueError("a secret does not belong here: write ${env:NAME} or ${file:PATH}")
+    return text
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Texts of one line; one text is one of them, for it may hold a comma."""
+    return tuple(map(line, value if isinstance(value, list | tuple) else [value]))
 
 
 def line(value: object) -> str:

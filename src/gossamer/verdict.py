@@ -41,4 +41,10 @@ class Drop(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-Verdict = Done | Redirected | Retry | Drop
+class Later(msgspec.Struct, frozen=True):
+    """Nothing was asked, and it counts as no try: it goes back to its queue, its host waits."""
+
+    after: float
+
+
+Verdict = Done | Redirected | Retry | Drop | Later

@@ -38,7 +38,10 @@ class Spec(msgspec.Struct, frozen=True):
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
 """What must be the same; other targets of a crawl with the same name are further seeds."""
 
-OUTCOMES = {"pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached"}
+OUTCOMES = {
+    "pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached",
+    "credits": "the credits of the crawl are spent",
+}  # fmt: skip
 """What a crawl's work ended with that makes it `limited`, and the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")

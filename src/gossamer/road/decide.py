@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from gossamer.page import Failure, Page
 from gossamer.politeness.blocks import Block
 from gossamer.request import Request
-from gossamer.verdict import SKIPS, Done, Drop, Redirected, Retry, Verdict
+from gossamer.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
 
 MOST_HOPS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -44,6 +44,8 @@ def decide(
 
 
 def _failed(failure: Failure) -> Verdict:
+    if failure.later is not None:
+        return Later(failure.later)
     if failure.reason in SKIPS:
         return Drop(skip=failure.reason, detail=failure.detail)
     if failure.final:

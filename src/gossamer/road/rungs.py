@@ -9,7 +9,7 @@ import msgspec
 
 from gossamer.guise import Guise, Lent
 from gossamer.page import Failure, Page
-from gossamer.parts import Collector
+from gossamer.parts import Collector, Given
 from gossamer.request import Request
 
 
@@ -51,6 +51,20 @@ class Nobody:
     def lend(self, request: Request) -> Lent:
         """Nothing."""
         return Lent({})
+
+    def took(self, page: Page, guise: Guise | None) -> None:
+        """Nothing is kept."""
+
+
+class Bare:
+    """The headers that people gave, and no cookies: sessions are the unlocker's own."""
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+
+    def lend(self, request: Request) -> Lent:
+        """Those headers."""
+        return Lent(dict(self._given(request)))
 
     def took(self, page: Page, guise: Guise | None) -> None:
         """Nothing is kept."""

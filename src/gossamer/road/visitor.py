@@ -24,7 +24,7 @@ from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
-from gossamer.verdict import Done, Drop, Redirected, Retry, Verdict
+from gossamer.verdict import Done, Drop, Later, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
@@ -137,6 +137,8 @@ class Visitor:
             await self.climbing.end(climb, claim.host, result)
         visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts
+        if isinstance(verdict, Later):
+            return visit
         visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
         visit.settle.health = visit.settle.health or says(claim, result, verdict)
@@ -168,6 +170,9 @@ class Visitor:
                 return self._retry(claim, result, verdict, began)
             case Drop():
                 return self._dropped(claim, verdict, result, began)
+            case Later():
+                settle = Settle(claim.token, "b", host_wait=round(verdict.after * 1000))
+                return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
 
     def _done(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
         read = self.reader.read(claim, page, verdict.error)

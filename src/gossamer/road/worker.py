@@ -31,7 +31,7 @@ ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
 ENDS = {
     "stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled", "failed": "stopped",
-    "ending": "stopped", "finished": "stopped", "limited": "stopped",
+    "ending": "stopped", "finished": "stopped", "limited": "stopped", "spent": "credits",
 }  # fmt: skip
 """States in which nothing is claimed any more, and what that makes of a worker's run."""
 
