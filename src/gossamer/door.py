@@ -30,6 +30,7 @@ from gossamer.page import Page
 from gossamer.road.reading import last_read
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary
+from gossamer.unlocking import ready
 from gossamer.visit import Claim
 
 
@@ -65,6 +66,7 @@ async def crawl(
 ) -> Summary:
     """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
     taps = taps or Taps()
+    ready(job.settings)
     setup, given = prepare(job, taps.only)
     stop = stop or asyncio.Event()
     folder = Path(job.settings.data) / setup.crawl

@@ -61,6 +61,15 @@ def mask(text: str) -> str:
     return text
 
 
+def nameless(text: str) -> str:
+    """A URL without its user and password, all else as it is.
+
+    >>> nameless("http://joe:pw@example.com/?key=1")
+    'http://***:***@example.com/?key=1'
+    """
+    return _USERINFO.sub("://***:***@", text) if "@" in text else text
+
+
 def _suspect(text: str) -> bool:
     for hint in _HINTS:  # noqa: SIM110  a generator would double the cost, and each attempt passes here
         if hint in text:

@@ -18,6 +18,7 @@ from gossamer.frontier.spiller import bound
 from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 from gossamer.job import Job, Output, Setup
+from gossamer.masking import nameless
 from gossamer.producers.lines import Input
 from gossamer.producers.source import Source, of, streams
 from gossamer.request import Request
@@ -63,7 +64,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
             "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
         )
     spec = Spec(
-        sorted(job.targets), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
+        sorted(map(nameless, job.targets)), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
         sorted(s.drop_parameters),
     )  # fmt: skip
     return Setup(

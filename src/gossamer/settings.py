@@ -7,26 +7,22 @@ what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`,
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
 from gossamer import __version__, units
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.masking import MASK, Secret, mask
+from gossamer.masking import MASK, mask
+from gossamer.references import KEPT, revealed
 
 FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
 PROJECT = "https://pypi.org/project/gossamer/"
 PAGES_OF_A_HOST = 10_000
-KEPT = ("unlocker_key",)
-"""Settings that stay references: what they name is read where it is needed, and travels nowhere."""
-_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,7 +226,7 @@ def load(
         if one.name not in ABOUT:
             raise kind(f"{one.where}: there is no setting {one.name!r}{units.nearest(one.name, ABOUT)}")
         try:
-            values[one.name] = ABOUT[one.name].read(_revealed(one, env))
+            values[one.name] = ABOUT[one.name].read(revealed(one, env, one.where.endswith(FILE)))
         except ValueError as error:
             shown = MASK if one.name in KEPT else mask(str(one.value))
             raise kind(f"{one.where}: {one.name} = {shown}: {error}") from None
@@ -275,50 +271,3 @@ def _of_file(folder: Path) -> list[Given]:
 
 def _of_environment(env: Mapping[str, str]) -> list[Given]:
     return [Given(k, k.removeprefix(PREFIX).lower(), v) for k, v in sorted(env.items()) if k.startswith(PREFIX) and v]
-
-
-def _revealed(one: Given, env: Mapping[str, str]) -> object:
-    """The value with its references to secrets put in; within a URL a secret is percent-encoded."""
-    value = one.value
-    if one.name in KEPT:
-        own = one.where == f"{PREFIX}{one.name.upper()}" and not _REFERENCE.search(str(value))
-        return f"${{env:{one.where}}}" if own else value
-    bare = _REFERENCE.sub("", str(value))
-    if (
-        one.name in ("store", "broker", "cold")
-        and one.where.endswith(FILE)
-        and re.search(r"://[^/@]*:[^/@]+@|[?&]sentinel_password=[^&]", bare)
-    ):
-        raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
-
-    def put(text: str, found: re.Match[str]) -> str:
-        secret = _secret(found[1], found[2], env)
-        return quote(secret, safe="") if "://" in text[: found.start()] else secret
-
-    def filled(text: object) -> object:
-        return _REFERENCE.sub(partial(put, text), text) if isinstance(text, str) else text
-
-    return [filled(part) for part in value] if isinstance(value, list | tuple) else filled(value)
-
-
-def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) -> Secret:
-    """The secret that a setting refers to. Raises ConfigError where there is none."""
-    found = _REFERENCE.fullmatch(reference)
-    try:
-        value = _secret(found[1], found[2], os.environ if environ is None else environ) if found else ""
-    except ValueError as error:
-        raise ConfigError(f"{name}: {error}") from None
-    if not value:
-        raise ConfigError(f"{name}: {reference} is empty")
-    return Secret(value)
-
-
-def _secret(kind: str, name: str, env: Mapping[str, str]) -> str:
-    if kind == "env":
-        if name not in env:
-            raise ValueError(f"the environment has no {name}")
-        return env[name]
-    try:
-        return Path(name).expanduser().read_text("utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise ValueError(f"the file {name} cannot be read: {getattr(error, 'strerror', None) or 'no text'}") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.collectors.unlocker.table import lent
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.job import Job, Output, Setup
@@ -29,8 +30,9 @@ class Stored(msgspec.Struct):
 
 
 def pack(setup: Setup) -> bytes:
-    """A setup for the store. The address and passwords of the store do not lie in it; what the crawl itself needs does."""
-    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=())
+    """A setup for the store. In it lie neither the address and passwords of the store nor where a key is; what the crawl itself needs
+    does."""
+    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=(), unlocker_key=None)
     targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
@@ -41,9 +43,12 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it."""
     setup = _read(raw)
     given = setup.job.settings
+    daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
-        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=()
-    )
+        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=(),
+        unlocker=lent(mine.unlocker, given.unlocker), unlocker_key=mine.unlocker_key, unlocker_shape=mine.unlocker_shape,
+        credits_daily=min(daily, default=None),
+    )  # fmt: skip
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None
     targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]

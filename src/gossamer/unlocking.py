@@ -13,9 +13,10 @@ from gossamer.errors import ConfigError
 from gossamer.frontier.credits import Bounds, Credits
 from gossamer.frontier.store import Store
 from gossamer.masking import Secret
-from gossamer.settings import Settings, secret
+from gossamer.references import secret
+from gossamer.settings import Settings
 
-MARGIN = 30.0
+MARGIN = 5.0
 """Seconds beyond a call's own time after which nobody settles it any more."""
 
 
@@ -36,6 +37,12 @@ def key_of(settings: Settings, one: Chosen) -> Secret:
         f"unlocker {one.provider.name} needs a key: set GOSSAMER_UNLOCKER_KEY in the environment, or "
         'unlocker_key = "${env:NAME}"'
     )
+
+
+def ready(settings: Settings) -> None:
+    """Raise ConfigError in one line for a crawl that wants the rung and has no provider, or no key."""
+    if "unlocker" in settings.ladder:
+        key_of(settings, chosen_of(settings))
 
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Credits:

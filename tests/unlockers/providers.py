@@ -118,7 +118,9 @@ PAGES: dict[str, Callable[[Asking, Target], bytes]] = {
 class Stub:
     """A provider: each call is answered with the target's page, or with the bytes of `errors`, in turn."""
 
-    def __init__(self, provider: str, target: Target | None = None, *errors: bytes, slow: float = 0.0) -> None:
+    def __init__(
+        self, provider: str, target: Target | Callable[[str], Target] | None = None, *errors: bytes, slow: float = 0.0
+    ) -> None:
         self.provider, self.target, self.errors, self.slow = provider, target or Target(), list(errors), slow
         self.calls: list[Asking] = []
         self.at_once = self.most = 0
@@ -132,7 +134,8 @@ class Stub:
             await asyncio.sleep(self.slow)
         finally:
             self.at_once -= 1
-        writer.write(self.errors.pop(0) if self.errors else PAGES[self.provider](call, self.target))
+        target = self.target(call.url) if callable(self.target) else self.target
+        writer.write(self.errors.pop(0) if self.errors else PAGES[self.provider](call, target))
         return False
 
 

@@ -1,77 +1,18 @@
-"""Each provider against a server that behaves as documented: pages come out as if fetched directly, each error means what it should."""
+"""Each provider against a server that behaves as documented: pages come out as if fetched directly, within the credits."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from collectors.loopback import LOOPBACK, bad, good, serving
-from gossamer.collectors.http import HttpCollector
-from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.table import PROVIDERS, chosen
-from gossamer.egress.resolver import Resolver
-from gossamer.errors import ConfigError, GossamerError, NoCredit
-from gossamer.frontier.credits import Bounds, Credits
-from gossamer.frontier.store import connect
-from gossamer.masking import Secret
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from collectors.loopback import bad, good
+from gossamer.collectors.unlocker.table import chosen
+from gossamer.errors import ConfigError
+from gossamer.page import Page
+from unlockers.desk import ALL, URL, desk
 from unlockers.providers import BODY, KEY, Stub, Target, problem
-
-URL = "http://192.0.2.1/shop?a=1&b=%C3%A9"
-ZONE = {"brightdata": "zone=z1"}
-SHAPE = (
-    "header=X-Api-Key: {key}", "status=json http.code", "body=json http.html", "url=json http.at", "credits=json price", "forward=true",
-    "errors=403:credit,418:banned", "cost=4",
-)  # fmt: skip
-ALL = [*PROVIDERS, "generic"]
-
-
-class Desk:
-    """A collector at a stub, with a purse in a real store."""
-
-    def __init__(self, stub: Stub, collector: UnlockerCollector, purse: Credits) -> None:
-        self.stub, self.collector, self.purse, self.said = stub, collector, purse, list[str]()
-
-    async def get(self, url: str = URL, **needs: Any) -> Page | Failure:
-        headers = needs.pop("headers", {})
-        return await self.collector.collect(Request(url, **needs), headers)
-
-    async def spent(self) -> int:
-        return (await self.purse.spent()).crawl
-
-
-@contextlib.asynccontextmanager
-async def desk(
-    stub: Stub, valkey_url: str, options: str = "", *, most: int | None = None, hold: float = 60
-) -> AsyncIterator[Desk]:
-    async with serving(stub) as server:
-        if stub.provider == "generic":
-            one = chosen(
-                server.url("/v2?u={url}&geo={country}&js={render}"), (*SHAPE, *options.split("&")) if options else SHAPE
-            )
-        else:
-            given = "&".join(filter(None, [f"endpoint={server.url('/api')}", ZONE.get(stub.provider, ""), options]))
-            one = chosen(f"{stub.provider}?{given}")
-        resolver = Resolver((*LOOPBACK, "192.0.2.0/24"))
-        http = HttpCollector(
-            resolver, user_agent="", total=one.timeout, first_byte=one.timeout, accept=None, http2=False, once=True
-        )
-        store = connect(valkey_url)
-        await store.open(1, "test")
-        purse = Credits(store, "c", one.provider.name, Bounds(one.at_once, None, most), hold)
-        made = Desk(stub, UnlockerCollector(one, Secret(KEY), http, purse, resolver), purse)
-        made.collector._say = made.said.append
-        try:
-            yield made
-        finally:
-            await made.collector.close()
-            await resolver.close()
-            await store.close()
 
 
 @pytest.mark.parametrize("provider", ALL)
@@ -185,124 +126,6 @@ async def test_a_body_that_zyte_cut_is_no_page(valkey_url: str) -> None:
         assert (bad(await one.get()).reason, await one.spent()) == ("too-large", 1)
 
 
-def zen(status: int, code: str, *headers: str) -> bytes:
-    return problem(status, {"code": code, "title": "so", "detail": f"key {KEY}"}, *headers)
-
-
-def brd(status: int, code: str, *headers: str) -> bytes:
-    return problem(
-        200, "", f"x-brd-status-code: {status}", f"x-brd-error-code: {code}", f"x-brd-error: {code} so", *headers
-    )
-
-
-def fly(status: int, code: str, again: str = "no", *headers: str) -> bytes:
-    words = [
-        f"X-Scrapfly-Reject-Code: {code}",
-        f"X-Scrapfly-Reject-Retryable: {again}",
-        "X-Scrapfly-Reject-Description: so",
-    ]
-    return problem(status, {"result": {}, "message": f"key {KEY}"}, *words, *headers)
-
-
-AGAIN, LATER, OVER = "again", "later", "over"
-"""What becomes of a request: tried again on its schedule, given back untried, ended for good with a reason."""
-ERRORS: list[tuple[str, bytes, Any]] = [
-    ("scraperapi", problem(400, "bad request"), "http-4xx"),
-    ("scraperapi", problem(401, f"Unauthorized request, {KEY}"), ConfigError),
-    ("scraperapi", problem(403, "You have used up all your API credits"), NoCredit),
-    ("scraperapi", problem(403, "the request exceeds max_cost"), "blocked"),
-    ("scraperapi", problem(403, "blocked"), AGAIN),
-    ("scraperapi", problem(429, "too many"), LATER),
-    ("scraperapi", problem(500, "failed"), AGAIN),
-    ("scraperapi", problem(503, "failed"), AGAIN),
-    ("zenrows", zen(400, "REQS001"), "blocked"),
-    ("zenrows", zen(400, "REQS002"), "blocked"),
-    ("zenrows", zen(400, "REQS004"), "http-4xx"),
-    ("zenrows", zen(400, "RESP004"), "blocked"),
-    ("zenrows", zen(400, "RESP008"), "blocked"),
-    *[("zenrows", zen(401, f"AUTH00{n}"), ConfigError) for n in (1, 2, 3)],
-    *[("zenrows", zen(402, code), NoCredit) for code in ("AUTH004", "AUTH005", "AUTH011", "AUTH012")],
-    ("zenrows", zen(402, "AUTH010"), ConfigError),
-    ("zenrows", zen(403, "AUTH009"), ConfigError),
-    ("zenrows", zen(403, "BLK0001"), LATER),
-    ("zenrows", zen(404, "RESP007"), "dns"),
-    ("zenrows", zen(413, "RESP005"), "too-large"),
-    ("zenrows", zen(422, "RESP001"), AGAIN),
-    ("zenrows", zen(424, "RESP006"), "blocked"),
-    ("zenrows", zen(429, "AUTH006"), LATER),
-    ("zenrows", zen(429, "AUTH008", "Retry-After: 7"), LATER),
-    ("zenrows", zen(502, "RESP003"), AGAIN),
-    ("zenrows", zen(504, "CTX0002"), AGAIN),
-    ("zenrows", zen(500, "NEW0001"), AGAIN),
-    ("brightdata", problem(401, "bad token"), ConfigError),
-    ("brightdata", problem(400, {"error": "no such zone"}), ConfigError),
-    ("brightdata", problem(400, {"error": "invalid URL"}), "http-4xx"),
-    ("brightdata", brd(407, "auth"), ConfigError),
-    ("brightdata", brd(403, "policy_20000"), "blocked"),
-    ("brightdata", brd(429, "sr_rate_limit"), LATER),
-    ("brightdata", brd(502, "reject_block"), AGAIN),
-    ("brightdata", brd(502, "domcontentloaded_event_timeout"), AGAIN),
-    ("brightdata", brd(502, "document_load_failed"), AGAIN),
-    ("brightdata", brd(502, "resolve_failed_nxdomain"), "dns"),
-    ("brightdata", brd(502, "http_status"), "blocked"),
-    ("brightdata", brd(502, "expect_element"), "blocked"),
-    ("brightdata", brd(502, "net_err_cert_date_invalid"), "tls"),
-    ("brightdata", problem(200, "", "x-brd-status-code: 502", "x-brd-err-code: peer_x"), AGAIN),
-    ("brightdata", problem(200, "", "x-brd-status-code: 403", 'Proxy-Status: brd; error=http_request_denied; details="x"'), "blocked"),
-    ("brightdata", problem(407, "", "Proxy-Status: brd;error=proxy_configuration_error"), ConfigError),
-    ("zyte", problem(400, {"title": "Bad Request"}), "http-4xx"),
-    ("zyte", problem(401, {"title": "Authentication Key Not Found"}), ConfigError),
-    ("zyte", problem(402, {"title": "Payment Required"}), NoCredit),
-    ("zyte", problem(422, {"title": "Unprocessable"}), "http-4xx"),
-    ("zyte", problem(429, {"title": "Too Many"}), LATER),
-    ("zyte", problem(503, {"title": "Overload"}), LATER),
-    ("zyte", problem(500, {"title": "Internal"}), AGAIN),
-    ("zyte", problem(520, {"title": "Website Ban"}), AGAIN),
-    ("zyte", problem(521, {"title": "Permanent Download Error"}), "blocked"),
-    ("zyte", problem(200, {"url": URL}), AGAIN),
-    ("scrapfly", fly(401, "ERR::ACCOUNT::KEY"), ConfigError),
-    ("scrapfly", fly(402, "ERR::ACCOUNT::PAY"), NoCredit),
-    ("scrapfly", fly(429, "ERR::THROTTLE::MAX_CONCURRENT_REQUEST_EXCEEDED", "yes", "Retry-After: 9"), LATER),
-    ("scrapfly", fly(422, "ERR::SCRAPE::COST_BUDGET_LIMIT"), "blocked"),
-    ("scrapfly", fly(422, "ERR::ASP::SHIELD_ERROR", "yes"), AGAIN),
-    ("scrapfly", fly(422, "ERR::ASP::SHIELD_ERROR", "no"), "blocked"),
-    ("scrapfly", fly(422, "ERR::SCRAPE::DNS_NAME_NOT_RESOLVED"), "dns"),
-    ("scrapfly", fly(422, "ERR::PROXY::TIMEOUT", "yes"), AGAIN),
-    ("scrapfly", fly(422, "ERR::SESSION::CONCURRENT_ACCESS", "yes"), LATER),
-    ("scrapfly", problem(500), AGAIN),
-    ("generic", problem(401), ConfigError),
-    ("generic", problem(402), NoCredit),
-    ("generic", problem(403), NoCredit),
-    ("generic", problem(418), LATER),
-    ("generic", problem(429), LATER),
-    ("generic", problem(500), AGAIN),
-    ("generic", problem(400), "blocked"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("provider", "said", "meant"), ERRORS, ids=lambda value: value if isinstance(value, str) else ""
-)
-async def test_each_error_means_what_is_documented(valkey_url: str, provider: str, said: bytes, meant: Any) -> None:
-    async with desk(Stub(provider, None, said), valkey_url) as one:
-        if isinstance(meant, type):
-            with pytest.raises(meant) as raised:
-                await one.get()
-            assert KEY not in str(raised.value)
-            assert (await one.purse.spent()).shut > 0, "nobody asks again at once"
-        else:
-            found = bad(await one.get())
-            assert KEY not in repr(found)
-            became = LATER if found.later is not None else OVER if found.final else AGAIN
-            assert became == (meant if meant in (AGAIN, LATER) else OVER), found
-            if became == OVER:
-                assert found.reason == meant
-            if became == LATER and b"Retry-After" in said:
-                assert found.later in (7.0, 9.0)
-        assert await one.spent() == (1 if b'"url"' in said else 0), "errors are not billed"
-        assert len(one.stub.calls) == 1, "a call is made once"
-
-
 async def test_a_slow_answer_that_never_comes_stays_spent_and_keeps_its_place(valkey_url: str) -> None:
     async with desk(Stub("zenrows", slow=5), valkey_url, "timeout=200ms&at_once=1&cost=10", hold=0.6) as one:
         found = bad(await one.get())
@@ -374,8 +197,3 @@ def test_bad_settings_are_one_clear_line(text: str, shape: tuple[str, ...], word
     with pytest.raises(ConfigError, match=words.replace("?", r"\?").replace("{", r"\{")) as raised:
         chosen(text, shape)
     assert "\n" not in str(raised.value)
-
-
-def test_errors_end_with_the_documented_codes() -> None:
-    codes: dict[type[GossamerError], int] = {ConfigError: 4, NoCredit: 9}
-    assert all(kind.exit_code == code for kind, code in codes.items())

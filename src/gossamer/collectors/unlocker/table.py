@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from gossamer.collectors.unlocker import brightdata, generic, scraperapi, scrapfly, zenrows, zyte
 from gossamer.collectors.unlocker.shape import Needs, Provider
@@ -43,6 +43,28 @@ def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
     except ValueError as error:
         name = text.partition("?")[0] if "://" not in text else "generic"
         raise ConfigError(f"unlocker {name[:40]}: {error}") from None
+
+
+def lent(mine: str | None, given: str | None) -> str | None:
+    """The unlocker of a crawl that came from elsewhere, on a worker with one of its own: whom the worker's key goes to is the worker's
+    choice; how a page is got, of the same provider, is the crawl's.
+
+    >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
+    ('zenrows?at_once=20&render=true', 'zyte')
+    """
+    if (
+        mine is None
+        or given is None
+        or "://" in mine.partition("?")[0]
+        or mine.partition("?")[0] != given.partition("?")[0]
+    ):
+        return mine
+    own = dict(parse_qsl(mine.partition("?")[2], keep_blank_values=True))
+    wanted = dict(parse_qsl(given.partition("?")[2], keep_blank_values=True))
+    options = own | {
+        name: value for name, value in wanted.items() if name not in ("endpoint", "at_once", "timeout", "zone")
+    }
+    return f"{mine.partition('?')[0]}?{urlencode(options)}" if options else mine
 
 
 def _chosen(text: str, shape: Sequence[str]) -> Chosen:
