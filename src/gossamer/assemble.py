@@ -177,7 +177,11 @@ class Bench:
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         self.dialling = Dialling(
-            setup, self.sites, guard, self.store.seed, lambda: unlocker(settings, setup.crawl, self.store, guard)
+            setup,
+            self.sites,
+            guard,
+            self.store.seed,
+            lambda wanted: unlocker(settings, setup.crawl, self.store, guard, wanted),
         )
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:

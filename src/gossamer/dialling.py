@@ -34,13 +34,14 @@ class Dialling:
     """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
 
     A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
-    where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung.
+    where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung
+    from what the site of a host wants of it.
     """
 
     name = "rungs"
 
     def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
-        unlocker: Callable[[], UnlockerCollector] | None = None,
+        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
@@ -119,8 +120,14 @@ class Dialling:
     def _unlock(self) -> UnlockerCollector:
         if self._unlocker is None:
             raise ConfigError("there is no unlocker here")
-        self._unlocked.append(self._unlocker())
-        return self._unlocked[-1]
+        made = self._unlocker(lambda host: self._needs(host).unlocker)
+        for one in self._sites:
+            try:
+                made.chosen.also(one.site.unlocker)
+            except ConfigError as error:
+                raise ConfigError(f"site {one.site.name}: {error}") from None
+        self._unlocked.append(made)
+        return made
 
     def _sessions(self, given: Given | None) -> Sessions:
         settings, needs = self._settings, self._needs

@@ -26,6 +26,7 @@ KNOWN = (
     "follow",
     "ladder",
     "browser",
+    "unlocker",
     "pace",
     "headers",
     "must_have",
@@ -73,6 +74,7 @@ class Site:
     `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
     ladder: how its pages are got, plain or impersonated; browser: the browsers it is to see on the impersonated rung, by name;
+    unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
     lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
     Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
@@ -82,7 +84,7 @@ class Site:
 
     def __init__(
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
-        follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (),
+        follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (), unlocker: str = "",
         pace: Pace | float | str | None = None, headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (),
         blocks: bool | str | Iterable[str] = True, lane: str | None = None, region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
@@ -105,6 +107,7 @@ class Site:
         self.follow = read("follow", _follow, follow)
         self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
         self.browser: tuple[str, ...] = read("browser", _several, browser)
+        self.unlocker: str = read("unlocker", lambda value: units.line(value) if value else "", unlocker)
         self.lane: str = read("lane", units.label, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)

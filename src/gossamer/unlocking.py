@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from gossamer.collectors.http import HttpCollector
@@ -51,8 +52,13 @@ def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Cre
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
 
 
-def unlocker(settings: Settings, crawl: str, store: Store, guard: Resolver | Single) -> UnlockerCollector:
-    """The collector of the rung. Raises ConfigError in one line: no provider, no such provider, no key."""
+def unlocker(
+    settings: Settings, crawl: str, store: Store, guard: Resolver | Single, wanted: Callable[[str], str] = lambda _: ""
+) -> UnlockerCollector:
+    """The collector of the rung; `wanted`: options that the site of a host has.
+
+    Raises ConfigError in one line: no provider, no such provider, no key.
+    """
     one = chosen_of(settings)
     key = key_of(settings, one)
     wire = 3 * settings.max_size + (1 << 20)  # a body may come as base64 in JSON
@@ -62,5 +68,5 @@ def unlocker(settings: Settings, crawl: str, store: Store, guard: Resolver | Sin
     }  # fmt: skip
     return UnlockerCollector(
         one, key, HttpCollector(guard, **options), credits_of(settings, crawl, store, one), guard,
-        most=2 * settings.max_size, say=lambda line: print(f"gossamer: {line}", file=sys.stderr),
+        most=2 * settings.max_size, say=lambda line: print(f"gossamer: {line}", file=sys.stderr), wanted=wanted,
     )  # fmt: skip

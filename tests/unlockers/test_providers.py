@@ -81,7 +81,7 @@ async def test_needs_are_said_in_the_provider_s_words(valkey_url: str, provider:
         good(await one.get())
         given = one.stub.calls[0].given
         assert {name: given.get(name) for name in wanted} == wanted
-        chosen_one = one.collector._chosen
+        chosen_one = one.collector.chosen
         assert chosen_one.wanted(chosen_one.needs).cost == cost
         good(await one.get(country="fr"))
         named = [str(value).lower() for value in one.stub.calls[1].given.values()]
@@ -136,7 +136,7 @@ async def test_a_slow_answer_that_never_comes_stays_spent_and_keeps_its_place(va
 
 async def test_a_provider_that_is_away_costs_nothing_and_is_left_alone(valkey_url: str) -> None:
     async with desk(Stub("zyte"), valkey_url) as one:
-        one.collector._chosen = one.collector._chosen._replace(endpoint="http://127.0.0.1:9/")
+        one.collector.chosen = one.collector.chosen._replace(endpoint="http://127.0.0.1:9/")
         for n in range(10):
             found = bad(await one.get())
             assert (found.reason, found.later is not None) == (("blocked", False) if n < 9 else ("rate-limited", True))

@@ -119,6 +119,27 @@ async def test_a_crawl_runs_on_it_and_no_secret_is_found_anywhere(tmp_path: Path
     assert canaries(tmp_path) == []
 
 
+async def test_a_site_says_what_its_pages_need(tmp_path: Path) -> None:
+    stub = Stub("zenrows", shop)
+    async with site() as target, serving(stub) as api:
+        where = f"zenrows?endpoint={api.url('/v1/')}&country=us"
+        (tmp_path / "shop.py").write_text(
+            "from gossamer import Site\n"
+            f"site = Site('shop', seeds=['{target.url('/')}'], ladder='unlocker', unlocker='render=true&wait_for=.price')\n"
+        )
+        ran = await crawl(tmp_path, str(tmp_path / "shop.py"), where, "--ladder", "plain", "--limit", "2")
+        assert (ran.code, ran.summary["pages"]) == (0, 2), ran.err
+        wanted = {"js_render": "true", "wait_for": ".price", "proxy_country": "us"}
+        assert all(call.given.items() >= wanted.items() for call in stub.calls)
+        (tmp_path / "shop.py").write_text(
+            "from gossamer import Site\n"
+            f"site = Site('shop', seeds=['{target.url('/')}'], ladder='unlocker', unlocker='endpoint=http://evil.example/')\n"
+        )
+        ran = await crawl(tmp_path, str(tmp_path / "shop.py"), where, "--fresh")
+        assert (ran.code, len(stub.calls)) == (4, 2)
+        assert "endpoint= is no site's" in ran.err
+
+
 @pytest.mark.parametrize(
     ("reply", "code"), [(problem(401, f"bad key {KEY}"), 4), (problem(403, f"no API credits: {KEY}"), 9)]
 )

@@ -22,6 +22,7 @@ class Needs(NamedTuple):
     blocks: Any = True
     ladder: tuple[str, ...] = ()
     browser: tuple[str, ...] = ()
+    unlocker: str = ""
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -44,6 +45,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         next((site.blocks for site in own if site.blocks is not True), True),
         first((site.ladder for site in own if site.says_ladder), ()),
         first((site.browser for site in own), ()),
+        first((site.unlocker for site in own), ""),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import quote
 
@@ -65,13 +66,14 @@ class Purse(Protocol):
 
 class UnlockerCollector:
     """Collects through one provider. `http` calls its API, `resolver` judges the targets, `most`: bytes of a body; `say` hears now
-    and then why nothing is asked."""
+    and then why nothing is asked; `wanted`: host -> options that its site has."""
 
     def __init__(
         self, chosen: Chosen, key: Secret, http: Collector, purse: Purse, resolver: Resolver, *, most: int = 32 << 20,
-        say: Callable[[str], None] = lambda _: None,
+        say: Callable[[str], None] = lambda _: None, wanted: Callable[[str], str] = lambda _: "",
     ) -> None:  # fmt: skip
-        self._chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
+        self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
+        self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
         self._most, self._say, self._said_at = most, say, 0.0
         self._places = asyncio.Semaphore(chosen.at_once)  # the others of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
@@ -80,14 +82,15 @@ class UnlockerCollector:
 
     async def collect(self, request: Request, headers: Mapping[str, str], guise: object = None) -> Page | Failure:
         """One page; what is not asked now has `later`. Raises ConfigError for a key that is refused, NoCredit for an empty account."""
-        needs = self._chosen.wanted(
-            self._chosen.needs._replace(
+        one = self._of_host(split(request.url)[1])
+        needs = one.wanted(
+            one.needs._replace(
                 url=request.url, method=request.method, headers=headers, body=request.body,
-                country=request.country or self._chosen.needs.country,
+                country=request.country or one.needs.country,
             )
         )  # fmt: skip
         try:
-            call = self._chosen.provider.request(needs, self._chosen.endpoint, self._key.reveal())
+            call = self.chosen.provider.request(needs, self.chosen.endpoint, self._key.reveal())
         except ValueError as error:
             return self._failed("filter", str(error), final=True, sent=False)
         if request.proxy:
@@ -119,7 +122,7 @@ class UnlockerCollector:
         answer = await self._http.collect(Request(call.url, method=call.method, body=call.body), dict(call.headers))
         if isinstance(answer, Failure):
             return await self._unanswered(answer, needs, token)
-        found = self._chosen.provider.answer(Answer(answer.status, answer.headers, answer.body), needs)
+        found = self.chosen.provider.answer(Answer(answer.status, answer.headers, answer.body), needs)
         if isinstance(found, Refusal):
             shut = await self._purse.repay(token, found.credits, SAYS[found.kind], found.kind)
             return self._refusal(found, answer, shut)

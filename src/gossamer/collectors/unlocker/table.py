@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,6 +17,8 @@ PROVIDERS = {
     for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
 }
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
+ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
+"""Options that belong to the account, not to a crawl or a site."""
 AT_ONCE = 5
 """Calls at once where the setting does not say; what the smallest plans allow."""
 
@@ -30,6 +32,19 @@ class Chosen(NamedTuple):
     at_once: int
     timeout: float
     cost: int | None
+    options: Mapping[str, str] = {}
+
+    def also(self, text: str) -> Chosen:
+        """The same with a site's options, `render=true&wait_for=.price`, which go before its own. Raises ConfigError in one line."""
+        more = dict(parse_qsl(text, keep_blank_values=True))
+        if not more:
+            return self
+        try:
+            if name := next((name for name in more if name in ACCOUNT), None):
+                raise ValueError(f"{name}= is no site's")
+            return _with(self.provider, {**self.options, **more})._replace(endpoint=self.endpoint)
+        except ValueError as error:
+            raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
     def wanted(self, needs: Needs) -> Needs:
         """What is asked for, with the most that it may cost."""
@@ -61,9 +76,7 @@ def lent(mine: str | None, given: str | None) -> str | None:
         return mine
     own = dict(parse_qsl(mine.partition("?")[2], keep_blank_values=True))
     wanted = dict(parse_qsl(given.partition("?")[2], keep_blank_values=True))
-    options = own | {
-        name: value for name, value in wanted.items() if name not in ("endpoint", "at_once", "timeout", "zone")
-    }
+    options = own | {name: value for name, value in wanted.items() if name not in ACCOUNT}
     return f"{mine.partition('?')[0]}?{urlencode(options)}" if options else mine
 
 
@@ -107,7 +120,8 @@ def _with(provider: Provider, options: dict[str, str]) -> Chosen:
     cost = options.get("cost")
     made = Chosen(
         provider, endpoint, needs, count(1, 10_000, options.get("at_once", AT_ONCE)),
-        seconds(options["timeout"]) if "timeout" in options else provider.timeout, None if cost is None else count(1, 1_000_000, cost),
+        seconds(options["timeout"]) if "timeout" in options else provider.timeout,
+        None if cost is None else count(1, 1_000_000, cost), options,
     )  # fmt: skip
     provider.request(
         made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
