@@ -41,7 +41,7 @@ class Away(StoreError):
 
 
 class CrawlFailed(GossamerError):
-    """No page succeeded, and trying again later could help."""
+    """No page succeeded, or an unlocker fails again and again; trying again later could help."""
 
     exit_code = 9
 

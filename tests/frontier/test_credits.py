@@ -103,7 +103,9 @@ async def test_the_gate(store: Store) -> None:
 async def test_the_breaker(store: Store) -> None:
     one = purse(store)
     for n in range(10):
-        assert (await one.repay((await one.reserve(1)).token, 0, FAULT) > 0) is (n == 9), "the tenth fault in a row"
+        assert ((await one.repay((await one.reserve(1)).token, 0, FAULT)).wait > 0) is (n == 9), (
+            "the tenth fault in a row"
+        )
     shut = await one.reserve(1)
     assert (shut.why, 0 < shut.wait <= 36) == ("open", True)
     assert (await one.spent()).shut > 0
@@ -112,13 +114,13 @@ async def test_the_breaker(store: Store) -> None:
     await store.client.set(key, ",".join([*text[:3], "1", *text[4:]]))  # its time is over
     assert await whys(one, 1, 1) == ["", "open"], "one probe at a time"
     (probe,) = await store.client.hkeys(f"{tag(0)}@calls:zenrows")
-    assert await one.repay(probe.decode(), 1, "g") == 0
+    assert await one.repay(probe.decode(), 1, "g") == (0, 0)
     assert await whys(one, 1, 1) == ["", ""]
 
 
 async def test_what_is_no_page_s_fault_opens_it_at_once(store: Store) -> None:
     one = purse(store)
-    assert 29 < await one.repay((await one.reserve(1)).token, 0, SHUT, "key") <= 36
+    assert 29 < (await one.repay((await one.reserve(1)).token, 0, SHUT, "key")).wait <= 36
 
 
 async def test_a_forgotten_crawl_begins_with_nothing_spent(store: Store) -> None:

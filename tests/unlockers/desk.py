@@ -12,6 +12,7 @@ from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.collectors.unlocker.table import PROVIDERS, chosen
 from gossamer.egress.resolver import Resolver
 from gossamer.frontier.credits import Bounds, Credits
+from gossamer.frontier.keys import tag
 from gossamer.frontier.store import connect
 from gossamer.masking import Secret
 from gossamer.page import Failure, Page
@@ -36,6 +37,12 @@ class Desk:
     async def get(self, url: str = URL, **needs: Any) -> Page | Failure:
         headers = needs.pop("headers", {})
         return await self.collector.collect(Request(url, **needs), headers)
+
+    async def probe(self) -> None:
+        """The time of the breaker is over."""
+        client, key = self.purse._store.client, f"{tag(0)}@unlocker:{self.collector.name}"
+        text = (await client.get(key)).decode().split(",")
+        await client.set(key, ",".join([*text[:3], "1", *text[4:]]))
 
     async def spent(self) -> int:
         return (await self.purse.spent()).crawl

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.loopback import bad, good
 from gossamer.collectors.unlocker.table import chosen
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, CrawlFailed
 from gossamer.page import Page
 from unlockers.desk import ALL, URL, desk
 from unlockers.providers import BODY, KEY, Stub, Target, problem
@@ -115,10 +115,12 @@ async def test_methods_bodies_and_headers_are_passed_on(valkey_url: str) -> None
 
 
 async def test_binary_pages_are_bytes(valkey_url: str) -> None:
-    target = Target(headers={"Content-Type": "image/png"}, body=bytes(range(256)))
+    target = Target(headers={"Content-Type": "application/gzip"}, body=bytes(range(256)))
     for provider in ("scraperapi", "zenrows", "brightdata", "zyte", "scrapfly"):
         async with desk(Stub(provider, target), valkey_url) as one:
             assert good(await one.get()).body == target.body
+            one.stub.target = Target(headers={"Content-Type": "image/png"}, body=b"x")
+            assert bad(await one.get()).reason == "content-type", "as on any rung"
 
 
 async def test_a_body_that_zyte_cut_is_no_page(valkey_url: str) -> None:
@@ -142,6 +144,13 @@ async def test_a_provider_that_is_away_costs_nothing_and_is_left_alone(valkey_ur
             assert (found.reason, found.later is not None) == (("blocked", False) if n < 9 else ("rate-limited", True))
         assert bad(await one.get()).later
         assert len(one.said) == 1
+        for n in range(3):
+            await one.probe()
+            if n < 2:
+                assert bad(await one.get()).later
+            else:
+                with pytest.raises(CrawlFailed, match="again and again"):
+                    await one.get()
         assert await one.spent() == 0
 
 

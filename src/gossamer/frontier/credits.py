@@ -38,6 +38,13 @@ class Spent(NamedTuple):
     shut: float
 
 
+class Shut(NamedTuple):
+    """The breaker after a call: seconds for which nobody may ask, 0 when it is closed; how often in a row it opened."""
+
+    wait: float
+    openings: int
+
+
 class Credits:
     """The credits of one crawl at one unlocker. `hold`: seconds after which nobody settles a call any more."""
 
@@ -52,10 +59,10 @@ class Credits:
         why, wait = await self._do("reserve", token, most, bounds.at_once, day, crawl, self._hold)
         return Reserved(token, why.decode(), int(wait) / 1000)
 
-    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> float:
-        """A call is over: what it cost (None: nobody knows), what it says of the unlocker. Seconds for which nobody may ask it now."""
-        (shut,) = await self._do("repay", token, -1 if cost is None else cost, health, why)
-        return int(shut) / 1000
+    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
+        """A call is over: what it cost (None: nobody knows), what it says of the unlocker."""
+        wait, openings = await self._do("repay", token, -1 if cost is None else cost, health, why)
+        return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
         """What is spent today and by the crawl."""

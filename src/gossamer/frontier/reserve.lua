@@ -6,7 +6,7 @@
 --   is; `day`, `crawl`: those credits are spent.
 -- Promise: what is spent and what is reserved never pass a bound, whoever asks; a call that nobody settles (its worker died, it timed
 --   out) counts as spent, and keeps its place until its time is over. A token has one place, however often it asks.
--- Cost: 10 us and 1 us a call that is out.
+-- Cost: 25 us and 1 us a call that is out.
 local who, token, want = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local outs, spent = T .. '@calls:' .. who, T .. '@credits'
 if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- the reply was lost

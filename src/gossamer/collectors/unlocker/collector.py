@@ -14,7 +14,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gossamer import url as urls
-from gossamer.collectors.http import Resolver
+from gossamer.collectors.http import ACCEPT, Resolver
 from gossamer.collectors.unlocker.shape import (
     BANNED,
     BUSY,
@@ -30,12 +30,14 @@ from gossamer.collectors.unlocker.shape import (
     Refusal,
 )  # fmt: skip
 from gossamer.collectors.unlocker.table import Chosen
-from gossamer.errors import ConfigError, NoCredit
+from gossamer.errors import ConfigError, CrawlFailed, NoCredit
 from gossamer.masking import MASK, Secret, mask
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector
 from gossamer.request import Request, split
 
+PROBES = 3
+"""Times in a row that its breaker may open again, 30 s, 60 s and 120 s after it opened, before a crawl ends."""
 PAUSE = 5.0
 """Seconds that a host waits after too many calls at once, where the provider does not say."""
 LONGEST = 300.0
@@ -57,11 +59,20 @@ class Reserved(Protocol):
     def wait(self) -> float: ...
 
 
+class Shut(Protocol):
+    """See `frontier.credits`."""
+
+    @property
+    def wait(self) -> float: ...
+    @property
+    def openings(self) -> int: ...
+
+
 class Purse(Protocol):
     """The credits (`frontier.credits`)."""
 
     async def reserve(self, most: int) -> Reserved: ...
-    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> float: ...
+    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut: ...
 
 
 class UnlockerCollector:
@@ -74,7 +85,7 @@ class UnlockerCollector:
     ) -> None:  # fmt: skip
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
-        self._most, self._say, self._said_at = most, say, 0.0
+        self._most, self._say, self._said_at = most, say, float("-inf")
         self._places = asyncio.Semaphore(chosen.at_once)  # the others of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self.spent = False
@@ -127,6 +138,10 @@ class UnlockerCollector:
             shut = await self._purse.repay(token, found.credits, SAYS[found.kind], found.kind)
             return self._refusal(found, answer, shut)
         await self._purse.repay(token, found.credits, GOOD)
+        kind = next((value.lower() for name, value in found.headers if name == "content-type"), "")
+        if found.status < 300 and kind and not (kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind):
+            text = f"its content type is {kind[:100]}"
+            return self._failed("content-type", text, answer, final=True, cost=found.credits)
         if len(found.body) > self._most:
             text = f"the body is larger than {self._most} bytes"
             return self._failed("too-large", text, answer, final=True, cost=found.credits)
@@ -135,22 +150,29 @@ class UnlockerCollector:
     async def _unanswered(self, answer: Failure, needs: Needs, token: str) -> Failure:
         """The provider was not reached, or nobody knows what became of the call."""
         shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
-        if shut and not answer.sent:
-            return self._later("open", shut)
         detail = f"no answer of {self.name}: {answer.detail}"
+        self._hopeless(shut, detail)
+        if shut.wait and not answer.sent:
+            return self._later("open", shut.wait)
         reason = answer.reason if answer.reason in ("timeout", "too-large") else "blocked"
         return self._failed(reason, detail, answer, cost=needs.cost if answer.sent else 0)
 
-    def _refusal(self, found: Refusal, answer: Page, shut: float) -> Failure:
+    def _refusal(self, found: Refusal, answer: Page, shut: Shut) -> Failure:
         text = f"{self.name}: {found.detail}"
         if found.kind == KEY:
             raise ConfigError(self._clean(f"{text}: see the settings unlocker and unlocker_key"))
         if found.kind == CREDIT:
             raise NoCredit(self._clean(f"{text}: there is no credit left; the queue is kept"))
+        self._hopeless(shut, text)
         if found.kind in (BUSY, BANNED):
-            return self._later(found.kind, max(shut, found.after or PAUSE), answer)
+            return self._later(found.kind, max(shut.wait, found.after or PAUSE), answer)
         final = found.kind in (TARGET, NEEDS)
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
+
+    def _hopeless(self, shut: Shut, text: str) -> None:
+        """Every crawl ends: one whose unlocker fails again and again does so with its queue."""
+        if shut.wait and shut.openings > PROBES:
+            raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
     def _page(self, request: Request, found: Got, answer: Page) -> Page:
         body, key = found.body, self._key.reveal()
