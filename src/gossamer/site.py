@@ -114,9 +114,7 @@ class Site:
         self.pace: Pace | None = read("pace", _pace, pace)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
-        self.blocks: bool | tuple[re.Pattern[str], ...] = (
-            blocks if isinstance(blocks, bool) else read("blocks", _patterns, blocks)
-        )
+        self.blocks: bool | tuple[re.Pattern[str], ...] = read("blocks", _blocks, blocks)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
         self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
@@ -252,6 +250,10 @@ def _seed(seed: str) -> str:
 def _patterns(patterns: Any) -> tuple[re.Pattern[str], ...]:
     several = (patterns,) if isinstance(patterns, str | re.Pattern) else tuple(patterns or ())
     return tuple(map(_pattern, several))
+
+
+def _blocks(blocks: Any) -> bool | tuple[re.Pattern[str], ...]:
+    return blocks if isinstance(blocks, bool) else _patterns(blocks)
 
 
 def _pattern(text: Any) -> re.Pattern[str]:
