@@ -161,7 +161,7 @@ class Bench:
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
             self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.ladder,
+            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.free,
         )  # fmt: skip
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,

@@ -55,6 +55,7 @@ class Dialling:
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
+        self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
         self._running = True
@@ -70,15 +71,18 @@ class Dialling:
         wanted = self._needs(split(request.url)[1]).ladder or self._settings.ladder
         return tuple(rung for rung in RUNGS if rung in wanted)
 
+    def free(self, request: Request) -> tuple[str, ...]:
+        """The rungs that robots.txt may be asked for on: an unlocker is not paid for that."""
+        return tuple(rung for rung in self.ladder(request) if rung != UNLOCKER) or (PLAIN,)
+
     def robots(self, request: Request) -> Rung:
-        """The same for robots.txt, of which only the first 500 KiB are read; an unlocker is not paid for that."""
-        name = self.ladder(request)[0]
-        return self._rung(PLAIN if name == UNLOCKER else name, True)
+        """The rung of a robots.txt, of which only the first 500 KiB are read."""
+        return self._rung(self.free(request)[0], True)
 
     @property
     def spent(self) -> bool:
-        """Whether the credits of the crawl are spent."""
-        return any(one.spent for one in self._unlocked)
+        """Whether the credits of a crawl are spent that has nothing else."""
+        return self._alone and any(one.spent for one in self._unlocked)
 
     @property
     def longest(self) -> float:
@@ -126,6 +130,7 @@ class Dialling:
                 made.chosen.also(one.site.unlocker)
             except ConfigError as error:
                 raise ConfigError(f"site {one.site.name}: {error}") from None
+        made.alone = self._alone
         self._unlocked.append(made)
         return made
 

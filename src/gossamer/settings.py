@@ -145,7 +145,7 @@ ABOUT: dict[str, About] = {
     "ladder": About(
         units.ladder,
         _LIST,
-        "ways to get a page: plain (as itself), impersonated (as a browser), unlocker (an API); this version takes the first",
+        "ways to get a page: plain (as itself), impersonated (as a browser), unlocker (an API); blocks climb",
     ),
     "browser": About(
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."

@@ -119,6 +119,25 @@ async def test_a_crawl_runs_on_it_and_no_secret_is_found_anywhere(tmp_path: Path
     assert canaries(tmp_path) == []
 
 
+async def test_blocks_climb_to_it_and_without_credits_they_wait(tmp_path: Path) -> None:
+    stub = Stub("zenrows", shop)
+
+    async def wall(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        page = b"<title>Just a moment...</title><script src='/cdn-cgi/challenge-platform/x'></script>"
+        writer.write(answer(b"", 404) if "robots" in asked.line else answer(page, 403, "cf-mitigated: challenge"))
+
+    async with serving(wall) as target, serving(stub) as api:
+        where = f"zenrows?endpoint={api.url('/v1/')}"
+        ran = await crawl(tmp_path, target.url("/"), where, "--ladder", "plain,unlocker", "-s", "credits=4")
+    assert (ran.code, len(stub.calls), ran.summary["pages"]) == (0, 4, 4), ran
+    assert (ran.summary["state"], ran.summary["pending"]) == ("finished", 0), "every crawl ends"
+    lost = ran.summary["dead"] + ran.summary["skipped"].get("budget", 0)
+    assert lost == PAGES - 4
+    rungs = [(one["rung"], one["outcome"]) for one in attempts(tmp_path)]
+    assert rungs.count(("unlocker", "done")) == 4
+    assert ("plain", "climbed") in rungs
+
+
 async def test_a_site_says_what_its_pages_need(tmp_path: Path) -> None:
     stub = Stub("zenrows", shop)
     async with site() as target, serving(stub) as api:

@@ -14,6 +14,7 @@ from gossamer.politeness.blocks import Block, needs_rendering
 from gossamer.politeness.ladder import Ladder, Learned
 from gossamer.request import Request, split
 from gossamer.road.rungs import Allowed
+from gossamer.verdict import Verdict
 
 RENDERING = "rendering"
 TO_PEOPLE = ("login", "decoy")
@@ -35,6 +36,8 @@ class Climb:
         self.began, self.probes = ladder.start(known, rungs)
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
+        self.below: tuple[Page | Failure, Verdict] | None = None
+        """What the rung below brought."""
         self._rungs, self._known = rungs, known
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float) -> bool:
@@ -49,6 +52,11 @@ class Climb:
             return False
         self.request = msgspec.structs.replace(self.request, rung=up)
         return True
+
+    def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
+        """What counts when the higher rung was not to be had: what the lower one brought."""
+        had = not isinstance(result, Failure) or (result.later is None and result.sent)
+        return None if had else self.below
 
 
 class Climbing:

@@ -127,13 +127,15 @@ class Visitor:
                 bounced = True
                 attempts += self._attempt(claim, result, "again", None)
             elif climb is not None and climb.higher(result, block, getattr(verdict, "after", 0.0)):
-                attempts += self._attempt(
-                    claim, result, "climbed", getattr(verdict, "reason", None) or getattr(verdict, "error", None)
-                )
+                climb.below = result, verdict
+                why = getattr(verdict, "reason", None) or getattr(verdict, "error", None)
+                attempts += self._attempt(claim, result, "climbed", why)
             else:
                 break
             await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
-        if climb is not None and self.climbing is not None:
+        if climb is not None and (below := climb.instead(result)) is not None:
+            (result, verdict), _ = below, attempts.pop()
+        elif climb is not None and self.climbing is not None:
             await self.climbing.end(climb, claim.host, result)
         visit = await self._end(claim, result, verdict, began + result.lag)
         visit.attempts = attempts + visit.attempts

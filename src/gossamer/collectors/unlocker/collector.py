@@ -88,6 +88,8 @@ class UnlockerCollector:
         self._most, self._say, self._said_at = most, say, float("-inf")
         self._places = asyncio.Semaphore(chosen.at_once)  # the others of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
+        self.alone = True
+        """Whether the crawl gets all its pages here, and so ends with its credits."""
         self.spent = False
         """Whether the crawl's credits are spent."""
 
@@ -193,6 +195,8 @@ class UnlockerCollector:
         """Nothing is asked for a while: the request goes back as it was."""
         if why == "crawl":
             self.spent = True
+            if not self.alone:
+                return self._failed("budget", "the credits of this crawl are spent", final=True, sent=False)
         text = {
             "crawl": "the credits of this crawl are spent", "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
             "open": f"it failed, and is left alone for {wait:.0f} s", BANNED: f"it shut us out; it is left alone for {wait:.0f} s",
