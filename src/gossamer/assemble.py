@@ -176,9 +176,8 @@ class Bench:
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
-        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, partial(
-            unlocker, settings, setup.crawl, self.store, guard
-        ))  # fmt: skip
+        unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
+        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
