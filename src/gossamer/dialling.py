@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
+
+import msgspec
 
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
-from gossamer.guise import Guise
+from gossamer.guise import Guise, Lent
 from gossamer.identity.browsers import named
 from gossamer.identity.plain import Plain
 from gossamer.identity.sessions import Sessions
@@ -21,7 +23,7 @@ from gossamer.parts import Collector, Given
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.request import Request, split
-from gossamer.road.rungs import Identity, Nobody, Rung
+from gossamer.road.rungs import Identity, Nobody, Proxies, Rung
 from gossamer.settings import Settings
 from gossamer.sites import acting
 from gossamer.units import RUNGS
@@ -38,10 +40,12 @@ class Dialling:
 
     name = "rungs"
 
-    def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int) -> None:
+    def __init__(
+        self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int, proxies: Proxies | None = None
+    ) -> None:
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
-        self._needs, self._sites = needs, sites
+        self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
         self._seed = f"{seed} {setup.crawl}"
@@ -72,10 +76,18 @@ class Dialling:
     async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
         rung = self.pages(request)
-        if rung.name == PLAIN:
-            return await rung.collector.collect(request, dict(headers))
-        lent = rung.identity.lend(request)
-        return await rung.collector.collect(request, lent.headers | dict(headers), lent.guise)
+
+        async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
+            lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
+            worn = lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
+            return await rung.collector.collect(request, lent.headers | dict(headers), worn)
+
+        return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
+
+    def forget(self, domain: str) -> None:
+        """A session at a registered domain is over."""
+        for rung in self._rungs.values():
+            rung.identity.forget(domain)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -95,7 +107,7 @@ class Dialling:
             identity: Identity = Nobody() if robots else self._plain
             if name == IMPERSONATED:
                 identity = self._sessions(None if robots else self._plain.given)
-            rung = self._rungs[name, robots] = Rung(name, made, identity)
+            rung = self._rungs[name, robots] = Rung(name, made, identity, self._proxies)
         return rung
 
     def _sessions(self, given: Given | None) -> Sessions:

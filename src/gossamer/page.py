@@ -37,6 +37,10 @@ class Page(msgspec.Struct):
     """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
     session: str | None = None
     """The session it was got in, as `chrome150/494103`."""
+    proxy: str | None = None
+    """The id of the proxy that it came through."""
+    before: tuple[Failure, ...] = ()
+    """Earlier tries of the same visit, through other proxies."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -73,3 +77,9 @@ class Failure(msgspec.Struct, frozen=True):
     """As of a page."""
     rung: str = "plain"
     """As of a page."""
+    proxy: str | None = None
+    """As of a page."""
+    before: tuple[Failure, ...] = ()
+    """As of a page."""
+    blame: str = ""
+    """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""

@@ -30,7 +30,8 @@ class Stored(msgspec.Struct):
 
 def pack(setup: Setup) -> bytes:
     """A setup for the store. The address and passwords of the store do not lie in it; what the crawl itself needs does."""
-    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=())
+    lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
+    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=(), proxies=lists)
     targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
@@ -42,7 +43,13 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     setup = _read(raw)
     given = setup.job.settings
     settings = msgspec.structs.replace(
-        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=()
+        given,
+        store=store,
+        data=mine.data,
+        ca_file=mine.ca_file or given.ca_file,
+        proxies=mine.proxies or given.proxies,
+        processes=1,
+        broker=(),
     )
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None

@@ -113,7 +113,7 @@ async def test_rebinding_is_refused_also_where_a_connection_is_kept() -> None:
 
 def test_the_second_lock_refuses_other_addresses() -> None:
     transfer = Transfer(Bounds(1000))
-    transfer.pin = "127.0.0.1"
+    transfer.dial("127.0.0.1")
     kind = (socket.AF_INET, socket.SOCK_STREAM, 6)
     for place in (("127.0.0.2", 80), ("10.0.0.1", 80), ("::1", 80)):
         assert transfer.open(0, (*kind, place)) == pycurl.SOCKET_BAD
@@ -125,7 +125,7 @@ def test_the_second_lock_refuses_other_addresses() -> None:
 
 async def test_the_second_lock_holds_when_curl_would_dial_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def astray(self: Transfer, address: str) -> None:  # as if the pin and what curl was told did not agree
-        self.pin = "127.0.0.9"
+        self.pin, self.allowed = "127.0.0.9", ("127.0.0.9",)
         self.curl.setopt(pycurl.CONNECT_TO, [f"::{address}:"])
 
     monkeypatch.setattr(Transfer, "dial", astray)
