@@ -9,6 +9,9 @@ program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program chromium       /usr/bin/chromium           a browser to compare ours with
+program squid          /usr/sbin/squid             tests with proxies
+program tinyproxy      /usr/bin/tinyproxy          tests with proxies
+program microsocks     /usr/bin/microsocks         tests with proxies
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 program redis-server   /usr/bin/redis-server       a store behind TLS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation

@@ -37,6 +37,7 @@ from gossamer.job import Setup
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
+from gossamer.proxying import proxies
 from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -177,7 +178,8 @@ class Bench:
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
-        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked)
+        self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
+        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
@@ -278,6 +280,8 @@ class Bench:
         if self.reader.reading is not None:
             self.reader.reading.close()
         await self.dialling.close()
+        if self.proxies is not None:
+            await self.proxies.upkeep.close()
         await self.resolver.close()
         if self.cold is not None:
             await self.cold.close()

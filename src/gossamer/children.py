@@ -16,13 +16,15 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assemble import Bench, open_url
-from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, SinkError, StoreError
+from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
 from gossamer.job import Setup
 from gossamer.process import settle_in
 
 LEASH = 10.0
 """Seconds that a child has to stop."""
-ERRORS: dict[int, type[GossamerError]] = {4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError}
+ERRORS: dict[int, type[GossamerError]] = {
+    4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError, 21: NoProxyLeft,
+}  # fmt: skip
 REPLACED = 20
 """Children that die by themselves (a kill, a crash) are replaced this often in one run."""
 

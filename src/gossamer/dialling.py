@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+import msgspec
+
 from gossamer import url as urls
 from gossamer.collectors.http import ACCEPT, HttpCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
-from gossamer.guise import Guise
+from gossamer.guise import Guise, Lent
 from gossamer.identity.browsers import named
 from gossamer.identity.plain import Plain
 from gossamer.identity.sessions import Sessions
@@ -22,7 +24,7 @@ from gossamer.parts import Collector, Given
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.request import Request, split
-from gossamer.road.rungs import Bare, Identity, Nobody, Rung
+from gossamer.road.rungs import Bare, Identity, Nobody, Proxies, Rung
 from gossamer.settings import Settings
 from gossamer.sites import acting
 from gossamer.units import RUNGS
@@ -40,12 +42,13 @@ class Dialling:
 
     name = "rungs"
 
-    def __init__(self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
-        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None,
+    def __init__(
+        self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
+        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Proxies | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
-        self._needs, self._sites = needs, sites
+        self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
         self._seed = f"{seed} {setup.crawl}"
@@ -92,10 +95,18 @@ class Dialling:
     async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
         rung = self.pages(request)
-        if rung.name == PLAIN:
-            return await rung.collector.collect(request, dict(headers))
-        lent = rung.identity.lend(request)
-        return await rung.collector.collect(request, lent.headers | dict(headers), lent.guise)
+
+        async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
+            lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
+            worn = lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
+            return await rung.collector.collect(request, lent.headers | dict(headers), worn)
+
+        return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
+
+    def forget(self, domain: str) -> None:
+        """A session at a registered domain is over."""
+        for rung in self._rungs.values():
+            rung.identity.forget(domain)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -117,8 +128,10 @@ class Dialling:
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
             elif name == IMPERSONATED:
-                identity = self._sessions(None if robots else self._plain.given)
-            rung = self._rungs[name, robots] = Rung(name, made, identity)
+                given = None if robots else self._plain.given
+                identity = sessions(self._settings, self._needs, self._sites, self._seed, given)
+            proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
+            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies)
         return rung
 
     def _unlock(self) -> UnlockerCollector:
@@ -134,17 +147,20 @@ class Dialling:
         self._unlocked.append(made)
         return made
 
-    def _sessions(self, given: Given | None) -> Sessions:
-        settings, needs = self._settings, self._needs
-        checked("browser", settings.browser)
-        for one in self._sites:
-            checked(f"site {one.site.name}: browser", one.site.browser)
-        domain = lru_cache(10_000)(urls.registered_domain)
 
-        def wanted(host: str) -> Sequence[str]:
-            return needs(host).browser or settings.browser
+def sessions(
+    settings: Settings, needs: Callable[[str], acting.Needs], sites: Sequence[Any], seed: str, given: Given | None
+) -> Sessions:
+    """The sessions of the impersonated rung. Raises ConfigError for a browser that there is not."""
+    checked("browser", settings.browser)
+    for one in sites:
+        checked(f"site {one.site.name}: browser", one.site.browser)
+    domain = lru_cache(10_000)(urls.registered_domain)
 
-        return Sessions(wanted, self._seed, settings.session, domain, given=given)
+    def wanted(host: str) -> Sequence[str]:
+        return needs(host).browser or settings.browser
+
+    return Sessions(wanted, seed, settings.session, domain, given=given)
 
 
 class Missing:

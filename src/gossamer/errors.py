@@ -64,6 +64,12 @@ class SinkError(GossamerError):
     exit_code = 20
 
 
+class NoProxyLeft(GossamerError):
+    """A crawl that has proxies has none that works: nothing is sent without one."""
+
+    exit_code = 21
+
+
 class GateNotMet(GossamerError):
     """The quality gate of `--fail-on` is not met."""
 

@@ -39,6 +39,10 @@ class Page(msgspec.Struct):
     """The session it was got in, as `chrome150/494103`."""
     credits: int | None = None
     """What an unlocker charged."""
+    proxy: str | None = None
+    """The id of the proxy that it came through."""
+    before: tuple[Failure, ...] = ()
+    """Earlier tries of the same visit, through other proxies."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -79,3 +83,9 @@ class Failure(msgspec.Struct, frozen=True):
     """As of a page; what may have been charged where nobody knows."""
     later: float | None = None
     """Nothing was done: it may be asked again after so many seconds, and counts as not asked."""
+    proxy: str | None = None
+    """As of a page."""
+    before: tuple[Failure, ...] = ()
+    """As of a page."""
+    blame: str = ""
+    """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""

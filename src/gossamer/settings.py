@@ -17,6 +17,7 @@ import msgspec
 from gossamer import __version__, units
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.masking import MASK, mask
+from gossamer.proxy import ROTATIONS
 from gossamer.references import KEPT, revealed
 
 FILE = "gossamer.toml"
@@ -54,6 +55,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ladder: tuple[str, ...] = units.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
+    proxies: tuple[str, ...] = ()
+    rotation: str = "request"
+    proxy_check: str | None = None
     ignore_robots: bool = False
     allow_private: tuple[str, ...] = ()
     allow_port: tuple[int, ...] = ()
@@ -151,6 +155,15 @@ ABOUT: dict[str, About] = {
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
     ),
     "session": About(units.seconds, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
+    "proxies": About(units.words, _LIST, "files of proxies; with them nothing goes out without one"),
+    "rotation": About(
+        partial(units.one_of, ROTATIONS), "string", "when another proxy is taken: for each request, session or host"
+    ),
+    "proxy_check": About(
+        units.page,
+        "string",
+        "URL that each proxy must bring in the background, and behind a blank a text that is in it",
+    ),
     "ignore_robots": About(units.flag, "boolean", "do not ask for robots.txt"),
     "allow_private": About(units.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"),
     "allow_port": About(units.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),

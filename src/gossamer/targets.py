@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from gossamer import units
+from gossamer import proxy, units
 from gossamer import url as urls
 from gossamer.errors import UsageError
 from gossamer.request import Request, split
@@ -165,6 +165,10 @@ def seed(line: SeedLine) -> Request:
         units.label(line.region)
     if line.rung is not None:
         units.one_of(units.RUNGS, line.rung)
+    if line.proxy is not None:
+        proxy.kind(line.proxy)
+    if line.country is not None:
+        fields["country"] = proxy.country(line.country)
     if line.depth < 0:
         raise ValueError("depth is 0 or more")
     return Request(**{**fields, "method": line.method.upper()})

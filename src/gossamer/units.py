@@ -132,6 +132,18 @@ def ladder(value: object) -> tuple[str, ...]:
     return rungs or RUNGS[:1]
 
 
+def page(value: object) -> str:
+    """A URL, and behind a blank a text.
+
+    >>> page("http://example.com/ Example Domain")
+    'http://example.com/ Example Domain'
+    """
+    url = scalar(value).partition(" ")[0]
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
+        raise ValueError("it is a URL, and behind a blank a text of its page")
+    return scalar(value).strip()
+
+
 def listed(value: object) -> list[Any]:
     """A list, or the parts of a text between commas."""
     if isinstance(value, list | tuple):

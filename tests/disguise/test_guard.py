@@ -123,8 +123,8 @@ async def test_through_a_proxy_or_not_at_all(recorder: Recorder, collect: Make) 
         assert b"user-agent" not in proxy.heads[0].lower()
         found = await ask(collector, recorder.url("other.example.test"), who)
         assert isinstance(found, Failure)
-        assert (found.reason, found.sent) == ("connect", False)
-    for place in (proxy.url, "http://127.0.0.1", "socks4://127.0.0.1:1", "direct"):
+        assert (found.reason, found.sent) == ("proxy", False)
+    for place in (proxy.url, "http://127.0.0.1", "ftp://127.0.0.1:1", "direct"):
         found = await ask(collector, recorder.url("third.example.test"), guise("chrome150", proxy=place))
         assert isinstance(found, Failure), place
         assert "s3cret" not in found.detail
@@ -141,8 +141,8 @@ async def test_a_proxy_and_its_target_pass_the_guard(recorder: Recorder, collect
         shut = await ask(collect(Resolver(lookup=lookup)), recorder.url(), guise("chrome150", proxy=place))
         collector = collect(Resolver(["127.0.0.0/8"], lookup=lookup))
         inner = await ask(collector, recorder.url("inner.test"), guise("chrome150", proxy=place))
-        for found in (shut, inner):
+        for found, why in ((shut, "proxy"), (inner, "private")):
             assert isinstance(found, Failure)
-            assert (found.reason, found.sent) == ("private", False)
+            assert (found.reason, found.sent) == (why, False)
         assert proxy.asked == []
         assert isinstance(await ask(collector, recorder.url(), guise("chrome150", proxy=place)), Page)

@@ -20,7 +20,7 @@ from servers.sentinel import SERVICE, Watched, watched
 from web import Plan, certs
 
 SECRET = "pa55w0rd"
-RIGHTS = "on >pa55w0rd ~{b:* ~gossamer* +@all -@dangerous +info"
+RIGHTS = "on >pa55w0rd ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous +info"
 """As docs/stores.md gives them."""
 
 

@@ -76,7 +76,7 @@ def test_a_plain_list(tmp_path: Path) -> None:
 
 FULL = {
     "url": "https://a.example/x", "priority": 5, "method": "post", "headers": {"X-A": "1"}, "body": "b", "id": "7", "country": "de", "region": "eu",
-    "proxy": "p", "rung": "plain", "use": "book", "carry": {"k": [1, None]}, "depth": 3, "added_at": 12.5,
+    "proxy": "mobile", "rung": "plain", "use": "book", "carry": {"k": [1, None]}, "depth": 3, "added_at": 12.5,
 }  # fmt: skip
 
 

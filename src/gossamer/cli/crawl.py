@@ -38,6 +38,7 @@ HELP = {
     "concurrency": "Visits at once in a process (default 64).",
     "processes": "Processes, or auto: one a core (default 1).",
     "ladder": "How pages are got: plain (default), impersonated (as a browser), unlocker (an API).",
+    "proxies": "A list of proxies; nothing goes out without one; repeatable.",
     "ignore_robots": "Do not ask for robots.txt. Be sure that you may.",
     "allow_private": "A network of private addresses that may be visited; repeatable.",
     "allow_port": "A port beyond the seeds' and 80, 443, 8080, 8443; repeatable.",
@@ -51,9 +52,9 @@ METAVARS = {
     "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME",
     "size_limit": "SIZE", "host_bytes": "SIZE", "host_time": "TIME", "delay": "SECONDS", "retries": "TIMES",
     "allow_private": "CIDR", "cache": "DIR",
-    "ladder": "RUNGS", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
+    "ladder": "RUNGS", "proxies": "FILE", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
 }  # fmt: skip
-REPEATABLE = ("include", "exclude", "allow_private", "allow_port")
+REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
     "overwrite": (list[str], "-O --overwrite", "FILE", "Write a file anew; repeatable."),
@@ -228,6 +229,16 @@ def warn(settings: Settings, quiet: bool) -> None:
         remark(
             "WARNING: robots.txt is ignored. You answer for what this crawl does; ask the owners of the sites first."
         )
+    if settings.proxies:
+        from gossamer.proxying import lists
+
+        found = lists(settings)
+        for path, number, reason in found.bad[:10]:
+            remark(f"{path} line {number}: {reason}", quiet)
+        if found.bad:
+            remark(
+                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken", quiet
+            )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
 
@@ -263,7 +274,7 @@ def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) ->
         return 11
     if summary.state == "failed":
         remark(f"the crawl failed: {summary.reason}")
-        return 9
+        return 21 if (summary.reason or "").startswith("no proxy left") else 9
     if test is not None and test(summary):
         remark(f"the gate is not met: {words['fail_on']}")
         return 30

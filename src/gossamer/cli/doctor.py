@@ -84,9 +84,10 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
-    first = (impersonated(), folder(settings), *files(settings), bundle(settings))
-    findings = [*versions(), *first, await names(settings)]
-    return findings + await in_store(settings) + await in_cold(settings)
+    from gossamer.cli.proxied import proxies
+
+    ours = [*versions(), impersonated(), folder(settings), *files(settings), bundle(settings), await names(settings)]
+    return ours + await in_store(settings) + await in_cold(settings) + await proxies(settings)
 
 
 def impersonated() -> Finding:

@@ -80,20 +80,29 @@ def authority(text: str) -> str:
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
+    from gossamer.cli.proxied import cooling
     from gossamer.cli.rungs import learned, line
     from gossamer.cli.show import put_json, put_table
     from gossamer.frontier.census import Census
 
     async with opened(settings) as store:
         view, rungs = await Census(store).host(host), await learned(store, host)
+        cool, blocked = await cooling(store, host)
     if not view.known:
         raise UsageError(f"no crawl has met the host {host}")
     met = blocks(settings, view)
     if as_json:
-        put_json({**plain(view), "ladder": rungs, "blocks": met})
+        put_json({**plain(view), "ladder": rungs, "blocks": met, "proxies": {"cooling": cool, "blocked": blocked}})
     else:
+        said = [("proxies", f"{cool} cool down here, {blocked} were blocked of late")] if blocked else []
         put_table(
-            (), [*lines(view), *line(rungs), *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met)]
+            (),
+            [
+                *lines(view),
+                *line(rungs),
+                *said,
+                *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met),
+            ],
         )
     return 0
 

@@ -19,6 +19,7 @@ RETRYABLE = {
     "http-5xx": "wait for the server",
     "rate-limited": "go slower with --delay",
     "blocked": "go slower with --delay",
+    "proxy": "see gossamer doctor, or give other proxies",
     "robots-unreachable": "wait until its robots.txt can be read",
 }
 """Errors after which trying again later could help, and what to do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pycurl
@@ -38,6 +39,32 @@ _DETAILS = {
     pycurl.E_GOT_NOTHING: "the server closed the connection without an answer",
     TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
 }  # fmt: skip
+
+
+_UNREACHED = re.compile(r"SOCKS.*\((?:3|4|5|6)\)")
+"""Answers of a SOCKS server that speak of the target: network or host unreachable, refused, too far (RFC 1928 section 6)."""
+_OF_PROXY = (pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_CONNECT)
+_OF_PATH = (
+    pycurl.E_GOT_NOTHING, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_PARTIAL_FILE, pycurl.E_SSL_CONNECT_ERROR,
+    pycurl.E_PEER_FAILED_VERIFICATION, WEIRD, STREAM,
+)  # fmt: skip
+_TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
+
+
+def blame(code: int, text: str, connected: bool) -> str:
+    """Who is to blame for a transfer through a proxy that failed: `proxy`, `path` (it or the host), '' (neither).
+    `connected`: the proxy took the connection.
+
+    >>> blame(56, "CONNECT tunnel failed, response 407", True), blame(56, "CONNECT tunnel failed, response 502", True)
+    ('proxy', 'path')
+    """
+    if refused := _TUNNEL.search(text):
+        return "path" if refused[1] in ("404", "500", "502", "503", "504") else "proxy"
+    if code == PROXY:
+        return "path" if _UNREACHED.search(text) else "proxy"
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        return "path" if connected else "proxy"
+    return "proxy" if code in _OF_PROXY else "path" if code in _OF_PATH else ""
 
 
 def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why:

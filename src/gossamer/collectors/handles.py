@@ -115,6 +115,12 @@ class Curl:
         said: bytes = ffi.string(self._text)
         return said.decode("utf-8", "replace")
 
+    def getinfo(self, what: int) -> float:
+        """A time in seconds, of the last transfer."""
+        out = ffi.new("double*")
+        lib.curl_easy_getinfo(self._easy, what, out)
+        return float(out[0])
+
     def close(self) -> None:
         """Let it go."""
         easy, self._easy = self._easy, None

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import pycurl
 
 from gossamer.collectors.decoding import BadCoding, TooLarge, decode
-from gossamer.collectors.failures import why
+from gossamer.collectors.failures import blame, why
 from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
 from gossamer.collectors.outgoing import PROXIES, TOKEN, ca_bundle, line, proxy_of, sound
@@ -123,21 +124,24 @@ class HttpCollector:
             return self._refused("filter", "only http and https are fetched", True, now, 0.0)
         authority = split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
-        proxy = guise.proxy if guise is not None else None
-        if found.addresses and proxy is not None:
-            if (place := proxy_of(proxy)) is None:
+        proxy, place, target = guise.proxy if guise is not None else None, "", found.addresses
+        if target and proxy is not None:
+            place = proxy_of(proxy) or ""
+            if not place:
                 return self._refused("filter", PROXIES, True, now, 0.0)
             found = self._resolver.known(place) or await self._resolver.resolve(place)
+            if not found.addresses:
+                detail = mask(f"the proxy's address is refused: {found.detail}")
+                return msgspec.structs.replace(self._refused("proxy", detail, False, now, 0.0), blame="proxy")
         if not found.addresses:
-            detail = found.detail if proxy is None else mask(found.detail)
-            return self._refused(found.reason, detail, found.final, now, time.perf_counter() - began)
+            return self._refused(found.reason, found.detail, found.final, now, time.perf_counter() - began)
         transfer = self._free.pop() if self._free else self._transfer()
         try:
             problem = self._set_up(transfer, request, headers, authority)
             if problem is not None:
                 return self._refused("filter", problem, True, now, 0.0)
             if proxy is not None:
-                transfer.through(proxy, place or "", found.addresses)
+                transfer.through(proxy, place, found.addresses, target)
                 error = await self._multi.perform(transfer.curl)
             elif len(found.addresses) == 1:
                 transfer.dial(found.addresses[0])
@@ -240,10 +244,13 @@ class HttpCollector:
             code, text = error or (0, "")
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
             reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
-            lag = _lag(transfer, elapsed)
+            lag, whose = _lag(transfer, elapsed), ""
+            if transfer.proxy and not transfer.problem:
+                whose = blame(code, text, sent > 0 or transfer.curl.getinfo(pycurl.CONNECT_TIME) > 0)
+                reason = "proxy" if whose == "proxy" else reason
             return Failure(
-                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=lag, sent=sent > 0
-            )
+                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=lag, sent=sent > 0, blame=whose
+            )  # fmt: skip
         return self._page(transfer, request, now, elapsed)
 
     def _page(self, transfer: Transfer, request: Request, now: float, elapsed: float) -> Page | Failure:

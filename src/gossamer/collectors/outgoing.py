@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PROXIES = "a proxy is http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT"
+PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, socks5, socks4a or socks4"
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
@@ -38,15 +38,15 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or `socks5h`, with its port.
+    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or socks, with its port.
 
-    >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("socks5://[::1]:1080"), proxy_of("http://proxy.example")
+    >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
     """
     scheme, _, rest = url.partition("://")
     authority = rest.rstrip("/").rpartition("@")[2]
     found = re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", authority)
-    return authority if found and scheme in ("http", "https", "socks5h") else None
+    return authority if found and scheme in ("http", "https", "socks5", "socks5h", "socks4", "socks4a") else None
 
 
 def line(name: str, value: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -85,17 +86,31 @@ class Transfer:
             self.pin, self.allowed = address, (address,)
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
 
-    def through(self, proxy: str, authority: str, addresses: tuple[str, ...]) -> None:
-        """Send it through a proxy, whose name stands for its checked addresses alone; the proxy resolves the target's name.
+    def through(self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]) -> None:
+        """Send it through a proxy, whose name stands for its checked addresses alone. The proxy resolves the target's name; one
+        that is given an address instead (`socks5`, `socks4`) gets a checked one.
 
         The handle serves no other transfer: a direct one must not meet what is set here, nor this one what was set before.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")
         places = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
-        self.curl.setopt(pycurl.PROXY, proxy)
-        self.curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
-        self.curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
+        curl = self.curl
+        if proxy.startswith("https:"):  # its certificate is in its name
+            curl.setopt(pycurl.PROXY, proxy)
+            curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
+        else:  # connections are kept by the proxy's name, and not by its user: each has a name of its own
+            own = f"p{blake2b(proxy.encode(), digest_size=12).hexdigest()}"
+            scheme, _, rest = proxy.partition("://")
+            user, at, _ = rest.rpartition("@")
+            curl.setopt(pycurl.PROXY, f"{scheme}://{user}{at}{own}:{port}")
+            curl.setopt(pycurl.RESOLVE, [f"{own}:{port}:{places}"])
+        if proxy.startswith(("socks5:", "socks4:")):
+            one = next((one for one in target if ":" not in one), target[0])
+            curl.setopt(pycurl.CONNECT_TO, [f"::[{one}]:" if ":" in one else f"::{one}:"])
+        elif self.pin:
+            curl.setopt(pycurl.CONNECT_TO, [])
+        curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
 
     def meant_for(self, method: str, body: str | None) -> None:
         """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection turns out to be

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gossamer import submitted
 from gossamer.assemble import Bench
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
@@ -138,6 +138,10 @@ class Works:
             outcome = work.result()
         except StoreError:
             raise
+        except NoProxyLeft as error:
+            log.error("crawl %s: %s", task.name, error)
+            await self._tasks.turn(task.name, "running", "ending", str(error), ends_as="failed")
+            return
         except GossamerError as error:
             await self._leave(task.name)
             await self._refuse(task.name, str(error))

@@ -18,6 +18,10 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `gossamer:rates` | hash | caps in requests a second: `fleet` and lanes -> N, `tat:` before them -> ms of the next permit | rates | until lifted |
 | `gossamer:scores` | hash | worker's name -> JSON: how its visits went of late (`scores`) | the worker | a minute after its last sign |
+| `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> how it stands (`prove.lua`) | prove | a week after it was seen last |
+| `{proxies}v` | zset | the same names -> number of their last change | prove | as `{proxies}s` |
+| `{proxies}c:POOL` | string | who does the health checks of a pool | proving | 5 s |
+| `gossamer:session:CRAWL:NAME` | string | what a sticky session goes through: proxy's id, word of the gateway's session | bind | the session |
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | what hosts share with `--polite-by`: `n` ms of the next start, `r` of the last time that a waiter was told, `w` who began last, `tTOKEN` a turn -> ms until which it is held | enter leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server's process that gave the last claims, and when it was first asked (0: it was the first) | claim | for ever |
@@ -92,13 +96,26 @@ def group(name: str) -> str:
     return f"{{{name}}}"
 
 
+PROXIES = ("{proxies}s", "{proxies}v")
+
+
+def session(crawl: str, name: str) -> str:
+    """The key of a sticky session, a domain or a host."""
+    return f"gossamer:session:{crawl}:{name}"
+
+
+def checks(pool: str) -> str:
+    """The key of the lease on a pool's health checks."""
+    return f"{{proxies}}c:{pool}"
+
+
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

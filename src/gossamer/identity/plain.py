@@ -38,7 +38,7 @@ class Plain:
 
     def lend(self, request: Request) -> Lent:
         """Its headers; it appears as itself."""
-        return Lent(self.headers(request), Guise(proxy=request.proxy) if request.proxy else None)
+        return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
         """All headers that this request carries beyond the collector's own: what was given, and the host's own cookies."""
@@ -68,6 +68,10 @@ class Plain:
             if basic is not None:
                 out = _over(out, {"Authorization": basic})
         return _over(out, request.headers) if request.headers else out
+
+    def forget(self, domain: str) -> None:
+        """A session at a registered domain is over, and with it its cookies."""
+        self._jars.pop(domain, None)
 
     def took(self, page: Page, _guise: Guise | None = None) -> None:
         """Keep the cookies of an answer."""

@@ -45,7 +45,12 @@ class Sessions:
             browser, request.url, referrer=request.referrer, passed=request.hops, domain=self._domain,
             given=None if self._given is None else self._given(request), cookies=jar.header(request.url) if jar else "",
         )  # fmt: skip
-        return Lent(headers, Guise(browser.name, browser.target, browser.http2, session, request.proxy))
+        return Lent(headers, Guise(browser.name, browser.target, browser.http2, session))
+
+    def forget(self, domain: str) -> None:
+        """A session at a registered domain is over, and with it its cookies."""
+        for place in [place for place in self._jars if place[0] == domain]:
+            del self._jars[place]
 
     def took(self, page: Page, guise: Guise | None) -> None:
         """Keep the cookies of an answer for the session that got it."""

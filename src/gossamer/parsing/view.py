@@ -9,6 +9,7 @@ from decimal import Decimal
 from re import Pattern
 from typing import Any
 
+from gossamer import proxy
 from gossamer.page import Page
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, parse
@@ -188,6 +189,10 @@ def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
         label(needs["region"])
     if needs.get("rung") is not None:
         one_of(RUNGS, needs["rung"])
+    if needs.get("proxy") is not None:
+        proxy.kind(needs["proxy"])
+    if needs.get("country") is not None:
+        needs["country"] = proxy.country(needs["country"])
     if not isinstance(needs.get("body"), str | None):
         raise TypeError("body= is a text: json.dumps(...) or urllib.parse.urlencode(...) makes one")
     if "method" in needs:

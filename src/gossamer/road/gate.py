@@ -128,7 +128,7 @@ class Gate:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             began = time.monotonic()
             asked = msgspec.structs.replace(request, rung=rung)
-            result = await self._rungs(asked).collect(asked)
+            result = await self._rungs(asked).collect(asked, max(claim.delay, claim.floor))
             if isinstance(result, Failure) or not block(result.status, result.headers, result.body, result.url):
                 break
             at = began + result.lag + max(claim.delay, claim.floor)

@@ -59,7 +59,7 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
     return Attempt(
         ts=moment(result.fetched_at), crawl=crawl, url=mask(claim.request.url), host=claim.host, attempt=claim.attempt + 1,
         rung=result.rung, collector=result.collector, status=result.status, outcome=outcome, seconds=round(result.elapsed, 4),
-        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=None,
+        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=result.proxy,
         session=result.session, worker=worker, block=result.block if isinstance(result, Page) else None, credits=result.credits,
         error=error if page else (error or getattr(result, "reason", None)),
     )  # fmt: skip

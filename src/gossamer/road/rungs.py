@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -20,6 +21,18 @@ class Identity(Protocol):
 
     def took(self, page: Page, guise: Guise | None) -> None: ...
 
+    def forget(self, domain: str) -> None: ...
+
+
+class Proxies(Protocol):
+    """Lends proxies (`identity.lending`)."""
+
+    def blocked(self, name: str, host: str) -> None: ...
+
+    async def through(
+        self, request: Request, go: Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]], apart: float
+    ) -> Page | Failure: ...
+
 
 class Rung(NamedTuple):
     """One way to get a page, by its name on the ladder."""
@@ -27,16 +40,35 @@ class Rung(NamedTuple):
     name: str
     collector: Collector
     identity: Identity
+    proxies: Proxies | None = None
 
-    async def collect(self, request: Request) -> Page | Failure:
-        """Fetch one URL; the cookies of the answer are the identity's."""
-        lent = self.identity.lend(request)
-        result = await self.collector.collect(request, *lent)
-        if isinstance(result, Failure):
-            return msgspec.structs.replace(result, rung=self.name)
-        result.rung = self.name
-        self.identity.took(result, lent.guise)
-        return result
+    async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
+        """Fetch one URL, through a proxy where there are some; the cookies of the answer are the identity's. `apart`: seconds
+        between two tries that the host sees."""
+
+        async def go(proxy: str | None = None, goes_on: Callable[[], bool] = lambda: True) -> Page | Failure:
+            headers, guise = self.identity.lend(request)
+            if proxy is not None:
+                guise = msgspec.structs.replace(guise or Guise(), proxy=proxy)
+            result = await self.collector.collect(request, headers, guise)
+            if isinstance(result, Failure):
+                return msgspec.structs.replace(result, rung=self.name)
+            result.rung = self.name
+            if goes_on():
+                self.identity.took(result, guise)
+            return result
+
+        if self.proxies is not None:
+            return await self.proxies.through(request, go, apart)
+        if request.proxy:
+            detail = f"it wants a {request.proxy} proxy, and the crawl has none: --proxies FILE"
+            return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
+        return await go()
+
+    def blocked(self, page: Page, host: str) -> None:
+        """A page turned out to be a block page."""
+        if self.proxies is not None and page.proxy is not None:
+            self.proxies.blocked(page.proxy, host)
 
 
 Rungs = Callable[[Request], Rung]
@@ -55,6 +87,9 @@ class Nobody:
     def took(self, page: Page, guise: Guise | None) -> None:
         """Nothing is kept."""
 
+    def forget(self, domain: str) -> None:
+        """Nothing was kept."""
+
 
 class Bare:
     """The headers that people gave, and no cookies: sessions are the unlocker's own."""
@@ -68,3 +103,6 @@ class Bare:
 
     def took(self, page: Page, guise: Guise | None) -> None:
         """Nothing is kept."""
+
+    def forget(self, domain: str) -> None:
+        """Nothing was kept."""

@@ -148,11 +148,13 @@ class Visitor:
         return visit
 
     async def _collect(self, claim: Claim, request: Request) -> tuple[Page | Failure, Verdict, Block | None]:
-        result = await self.rungs(request).collect(request)
+        result = await self.rungs(request).collect(request, max(claim.delay, claim.floor))
         target, same, block = None, False, None
         if isinstance(result, Page):
             block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
             result.block = block.line() if block is not None else None
+            if block is not None:
+                self.rungs(request).blocked(result, claim.host)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
                 target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)
@@ -267,9 +269,10 @@ class Visitor:
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
-        if isinstance(result, Failure) and not result.sent:
-            return []
-        return [records.attempt(self.crawl, self.worker, claim, result, outcome, error)]
+        made: list[tuple[Page | Failure, str, str | None]] = [(one, "again", one.reason) for one in result.before]
+        if isinstance(result, Page) or result.sent or result.proxy:
+            made.append((result, outcome, error))
+        return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 
 
 def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gossamer import url as urls
+from gossamer.proxy import Wanted
 from gossamer.site import Pace
 from gossamer.sites.loading import LoadedSite
 
@@ -23,6 +24,7 @@ class Needs(NamedTuple):
     ladder: tuple[str, ...] = ()
     browser: tuple[str, ...] = ()
     unlocker: str = ""
+    proxies: Wanted | None = None
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -46,6 +48,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.ladder for site in own if site.says_ladder), ()),
         first((site.browser for site in own), ()),
         first((site.unlocker for site in own), ""),
+        next((site.proxies for site in own if site.proxies is not None), None),
     )
 
 
