@@ -234,7 +234,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--limi", "3"], 2, "did you mean --limit?"),
         (["crawl", "http://x.example/", "--limit", "many"], 2, "whole number"),
         (["crawl", "http://x.example/", "--ladder", "browser"], 2, "no rung 'browser'"),
-        (["crawl", "http://x.example/", "--proxies", "p.txt"], 2, "no option --proxies"),
+        (["crawl", "http://x.example/", "--proxies", "p.txt"], 4, "--proxies p.txt: No such file"),
         (["crawl", "http://x.example/", "-s", "dealy=3"], 4, "did you mean delay?"),
         (["crawl", "http://x.example/", "-s", "delay"], 2, "-s setting=value"),
         (["crawl", "http://x.example/", "--fail-on", "sucess<1"], 2, "did you mean success?"),
@@ -252,7 +252,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
         (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
         (["reparse", "http://x.example/"], 2, "no command 'reparse'"),
-        (["host", "rung", "x"], 2, "no command 'rung'"),
+        (["host", "rang", "x"], 2, "no command 'rang'"),
     ],
 )
 def test_bad_input_gets_one_clear_line(

@@ -12,9 +12,9 @@ import os
 import shutil
 import signal
 import ssl
+import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -33,8 +33,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 
 @asynccontextmanager
-async def browsing(url: str, folder: Path) -> AsyncIterator[None]:
-    """Chromium with its own profile at a URL; every name leads to this machine."""
+async def browsing(url: str) -> AsyncIterator[None]:
+    """Chromium with its own profile at a URL; every name leads to this machine. Its folder's path is short: a socket lies in it."""
+    folder = tempfile.mkdtemp(prefix="gc-")
     words = [
         "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--ignore-certificate-errors",
         "--remote-debugging-port=0", "--host-resolver-rules=MAP * 127.0.0.1", f"--user-data-dir={folder}",
@@ -47,13 +48,15 @@ async def browsing(url: str, folder: Path) -> AsyncIterator[None]:
         stdout=null,
         stderr=null,
         start_new_session=True,
-        env={**os.environ, "TMPDIR": str(folder)},
+        env={**os.environ, "TMPDIR": folder},
     )
     try:
         yield
     finally:
-        os.killpg(running.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
         await running.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def asked(recorder: Recorder, path: str) -> list[str] | None:
@@ -66,11 +69,11 @@ def asked(recorder: Recorder, path: str) -> list[str] | None:
 
 @pytest.mark.parametrize("secure", [True, False])
 async def test_ours_is_asked_as_chromium_asks(
-    secure: bool, context: ssl.SSLContext, tmp_path: Path, collect: Callable[..., ImpersonatedCollector]
+    secure: bool, context: ssl.SSLContext, collect: Callable[..., ImpersonatedCollector]
 ) -> None:
     async with Recorder(context if secure else None) as recorder:
         recorder.bodies["/"] = (SCRIPT, {"content-type": "text/html", "set-cookie": "id=1"})
-        async with browsing(recorder.url(), tmp_path), asyncio.timeout(60):
+        async with browsing(recorder.url()), asyncio.timeout(60):
             while asked(recorder, "/next") is None:
                 recorder.news.clear()
                 await recorder.news.wait()

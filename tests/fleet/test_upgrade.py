@@ -78,7 +78,12 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
             for name, fleet in fleets.items()
         ]
         until("the old one crawls both", lambda: all(visits("old", crawl) > 20 for crawl in crawls))
+        for crawl in crawls:
+            new.run("pause", crawl)  # a busy machine may be slow to start the others
         new.worker("new", "--data", "d-new")
+        new.ready(2)
+        for crawl in crawls:
+            new.run("resume", crawl)
         until("the new one joins both", lambda: all(visits("new", crawl) > 20 for crawl in crawls))
         seen = [visits("old", crawl) for crawl in crawls]
         until("the old one goes on", lambda: all(visits("old", c) > n for c, n in zip(crawls, seen, strict=True)))

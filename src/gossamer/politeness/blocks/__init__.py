@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, Answer, Block, Headers, flat
+from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, Answer, Block, Headers, flat, wordy
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
 
@@ -43,6 +43,8 @@ _MORE = (
     b"location.re",
 )
 _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
+"""Blanks, quotes, dashes in UTF-8."""
 _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
@@ -107,14 +109,17 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, body: bytes, url: str) -> bool:
-    """Whether a page with a good status is worth a closer look: small, without a usual title, or with a word of blocks in it."""
+    """Whether a page with a good status is worth a closer look: of few words, and without a usual title or with a word of blocks."""
     if len(body) > HEAD + TAIL:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
         return True
-    title = _TITLE.search(body, 0, 8192)
-    if title is not None and _USUAL.match(title[1]) and not _NOTICE.search(title[1]):
+    found = _TITLE.search(body, 0, 8192)
+    title = found[1] if found is not None else b""
+    if not title.isascii():
+        title = _TYPOGRAPHY.sub(b" ", title)
+    if _USUAL.match(title) and not _NOTICE.search(title):
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
         if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
             return False
-    return body.count(b"<a ") <= LINKS
+    return body.count(b"<a ") <= LINKS and not wordy(body)

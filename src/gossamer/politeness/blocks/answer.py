@@ -14,6 +14,8 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD, TAIL = 96 << 10, 16 << 10
 """Bytes of a body that are looked at, from its start and its end."""
+START = 32 << 10
+"""Bytes of a body that are looked at to see whether it is full of words."""
 THIN, LINKS = 2000, 40
 """Characters of visible text, and links, up to which a page may be a notice; what has more is a page."""
 REFUSING = frozenset((401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 503, 521, 999))
@@ -23,7 +25,6 @@ _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = re.compile(rb"charset=[\"']?([\w-]{3,20})")
 _HIDDEN = re.compile(rb"<(script|style|noscript|template|svg|title|!--)")
 _TAG = re.compile(rb"<[^<>]*>?")
-_BLANKS = re.compile(r"\s+")
 _FIELD = re.compile(
     rb"<input[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|<textarea(?![^<>]{0,400}-response)"
 )
@@ -142,6 +143,21 @@ def flat(headers: Headers) -> dict[str, str]:
     return found
 
 
+def wordy(body: bytes) -> bool:
+    """Whether a page's start surely shows more than THIN characters: cheap, for most pages are nothing but that.
+
+    >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
+    (True, False)
+    """
+    seen = 0
+    for piece in visible(body[:START].lower()).split(b"<"):
+        text = piece[piece.find(b">") + 1 :].strip()
+        seen += (len(text) if text.isascii() else len(text) // 4) - 8 * text.count(b"&") if len(text) > 8 else 0
+        if seen > THIN:
+            return True
+    return False
+
+
 def visible(low: bytes) -> bytes:
     """A page without what is never shown: scripts, styles, comments and their like."""
     parts, at = [], 0
@@ -159,7 +175,7 @@ def visible(low: bytes) -> bytes:
 
 
 def _line(text: str) -> str:
-    return _BLANKS.sub(" ", html.unescape(text)).strip().lower()
+    return " ".join(html.unescape(text).split()).lower()
 
 
 def clip(value: str) -> str:

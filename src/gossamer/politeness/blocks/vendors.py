@@ -71,7 +71,8 @@ def datadome(page: Answer) -> Block | None:
         signs = tuple(f"header {name}" for name in ("x-dd-b", "x-datadome", "x-datadome-cid") if name in page.headers)
         if "datadome=" in page.headers.get("set-cookie", ""):
             signs += ("cookie datadome",)
-    if page.alone and (found := _DATADOME.search(page.low)) and (page.refuses or found[0].decode() not in page.text):
+    named = page.alone and b"captcha-delivery.com" in page.low
+    if named and (found := _DATADOME.search(page.low)) and (page.refuses or found[0].decode() not in page.text):
         signs += (f"page: {found[0].decode()}",)
     if not signs:
         return None
@@ -97,7 +98,11 @@ def akamai(page: Answer) -> Block | None:
         )
         if challenge:
             return Block("akamai", "challenge", challenge)
-        found = _AKAMAI_REFERENCE.search(page.text) if page.thin else None
+        found = (
+            _AKAMAI_REFERENCE.search(page.text)
+            if page.thin and ("#" in page.text or "edgesuite" in page.text)
+            else None
+        )
         if found and ("denied" in page.text or "denied" in page.title or page.status in (403, 429)):
             return Block("akamai", _limit(page), (f"text: {clip(found[0])}",))
     server = page.headers.get("server", "").lower()
@@ -237,7 +242,7 @@ def kasada(page: Answer) -> Block | None:
 def anubis(page: Answer) -> Block | None:
     """Anubis: its proof of work, its refusal."""
     signs: tuple[str, ...] = ()
-    if found := _ANUBIS.search(page.low):
+    if b"anubis" in page.low and (found := _ANUBIS.search(page.low)):
         signs = (f"page: {clip(found[0].decode('latin-1'))}",)
     elif page.alone:
         signs = page.marks(b"/.within.website/x/cmd/anubis/", b"/.within.website/x/xess/")

@@ -100,7 +100,7 @@ def login(page: Answer) -> Block | None:
         return Block("generic", "login", ("status 401",))
     if not page.thin or page.status not in (200, 203, 403) or ASKED.search(url):
         return None
-    wanted = LOGIN.search(page.text)
+    wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
     if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
         return Block("generic", "login", (f"text: {clip(wanted[0])}",))
     if (
@@ -118,8 +118,8 @@ def told(page: Answer) -> Block | None:
     if page.status in (404, 410) or not page.thin:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
-    boxed = BOX.search(page.low) is not None
-    if not page.refuses and not title and not boxed and len(page.title.split()) > 3:
+    boxed = b"captcha" in page.low and BOX.search(page.low) is not None
+    if not page.refuses and not title and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400):
         return None
     verdict, check = _said(page.text)
     signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check) if found)
