@@ -22,6 +22,8 @@ KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "deco
 
 _FIRST, _LAST = 6 << 10, 1 << 10
 """Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
+LARGE = 24 << 10
+"""Bytes beyond which a page with a usual title is no notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that only refusals have."""
 _WORDS = (
@@ -119,6 +121,8 @@ def _odd(status: int, body: bytes, url: str) -> bool:
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
     if _USUAL.match(title) and not _NOTICE.search(title):
+        if len(body) > LARGE:
+            return False
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
         if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
             return False
