@@ -1,0 +1,155 @@
+"""JSON as pages write it: comments, stray commas, unescaped quotes, several values, ends that are missing."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+LONGEST: Final = 8_000_000
+"""Characters of a text that are read."""
+DEEPEST: Final = 100
+"""Objects and lists in one another; what lies deeper is dropped."""
+_ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
+_BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>")
+_ENDS: Final = re.compile(r'\s*+(?:[:}\]]|$|//|/\*|]]>|-->|,\s*+(?:["{\[}\]/\-0-9]|$|true|false|null))')
+_NEWLINE: Final = re.compile(r'[^\S\r\n]*+[\r\n]\s*+"')
+_WORD: Final = re.compile(r"""[^\s,:{}\[\]"]++""")
+_LONE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_WORDS: Final[dict[str, Any]] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "undefined": None,
+    "None": None,
+    "NaN": None,
+}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?")
+
+
+def values(text: str) -> list[Any]:
+    """The JSON values in a text, one after the other; what is broken is read as far as it can be. Never raises.
+
+    >>> values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
+    [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
+    """
+    text = text[:LONGEST]
+    if _ENTITIES.match(text):
+        text = html.unescape(text)
+    try:
+        found = [json.loads(text, strict=False)] if _shallow(text) else _built(text)
+    except (ValueError, RecursionError):
+        found = _built(text)
+    return _paired(found) if _LONE.search(text) else found
+
+
+def _shallow(text: str) -> bool:
+    """Whether brackets cannot lie deeper than the bound."""
+    return text.count("{") + text.count("[") <= DEEPEST or _depth(text) <= DEEPEST
+
+
+def _depth(text: str) -> int:
+    """How deep brackets lie, those within strings counted, too."""
+    depth = deepest = 0
+    for mark in re.findall(r"[{}\[\]]", text):
+        depth += 1 if mark in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _paired(found: list[Any]) -> list[Any]:
+    """The same without halves of surrogate pairs, which no encoding can write."""
+    text = json.dumps(found, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    clean: list[Any] = json.loads(text)
+    return clean
+
+
+def _built(text: str) -> list[Any]:
+    """Values out of marks and scalars in whatever order they come."""
+    top: list[Any] = []
+    open_: list[tuple[Any, list[str]]] = []  # containers, and the key that waits for its value
+
+    def put(value: Any) -> None:
+        if not open_:
+            if isinstance(value, dict | list):
+                top.append(value)
+            return
+        into, key = open_[-1]
+        if isinstance(into, list):
+            into.append(value)
+        elif key:
+            into[key.pop()] = value
+        elif isinstance(value, str):
+            key.append(value)
+
+    for mark, value in _marks(text):
+        if mark in ("{", "["):
+            new: Any = {} if mark == "{" else []
+            if len(open_) < DEEPEST:
+                put(new)
+            open_.append((new, []))
+        elif mark in ("}", "]"):
+            kind = dict if mark == "}" else list
+            if any(isinstance(into, kind) for into, _ in open_[-3:]):
+                while not isinstance(open_.pop()[0], kind):
+                    pass
+        elif mark == ",":
+            if open_:
+                open_[-1][1].clear()
+        else:
+            put(value)
+    return top
+
+
+def _marks(text: str) -> Iterator[tuple[str, Any]]:
+    """The marks `{}[],` and scalars (with an empty mark) of a text; blanks, colons and comments are left out."""
+    at, end, unclosed = 0, len(text), set[str]()
+    while at < end:
+        char = text[at]
+        if found := _BLANK.match(text, at):
+            at = found.end()
+        elif opener := next((pair for pair in (("/*", "*/"), ("<!--", "-->")) if text.startswith(pair[0], at)), None):
+            close = -1 if opener[1] in unclosed else text.find(opener[1], at)
+            if close < 0:
+                unclosed.add(opener[1])  # looked for once: it will not come later
+            at = at + len(opener[0]) if close < 0 else close + len(opener[1])
+        elif char in "{}[],":
+            yield char, None
+            at += 1
+        elif char == '"':
+            close = _closing(text, at + 1)
+            yield "", _ESCAPE.sub(_unescaped, text[at + 1 : close])
+            at = close + 1
+        elif found := _WORD.match(text, at):
+            yield "", _scalar(found[0])
+            at = found.end()
+        else:
+            at += 1
+
+
+def _closing(text: str, at: int) -> int:
+    """Where a string ends: at a quote that something follows which may follow a string."""
+    while (at := text.find('"', at)) >= 0:
+        slashes = at - len(text[max(0, at - 50) : at].rstrip("\\")) - max(0, at - 50)
+        if slashes % 2 == 0 and (_ENDS.match(text, at + 1) or _NEWLINE.match(text, at + 1)):
+            return at
+        at += 1
+    return len(text)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1]:
+        return chr(int(found[1], 16))
+    return _ESCAPES.get(found[2], found[2])
+
+
+def _scalar(word: str) -> Any:
+    if word in _WORDS:
+        return _WORDS[word]
+    if not _NUMBER.fullmatch(word):
+        return word.strip("'")
+    return float(word) if "." in word else int(word)

@@ -1,0 +1,158 @@
+"""Microdata: items with their properties (HTML Standard, 5), in the shape that extruct made usual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import turbohtml
+
+Element = turbohtml.Element
+
+MOST: Final = 50_000
+"""Properties of a page that are read, those reached by itemref counted each time."""
+CHARACTERS: Final = 8_000_000
+"""Characters of all values together: nested properties repeat the text in them."""
+DEEPEST: Final = 50
+"""Items in items."""
+_SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
+_LINKS: Final = {**_SOURCES, **dict.fromkeys(("a", "area", "link"), "href"), "object": "data"}
+_VALUES: Final = {"meta": "content", "data": "value", "meter": "value"}
+
+
+def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
+    """The items of a page that are no property of another one; `resolve` makes a URL absolute. Never raises.
+
+    An item is `type` (a text, or a list of several), `id` where it has one, and `properties`: name to value, or to a list of
+    several values; a value is a text or an item. An item without properties has its text as `value` instead.
+
+    >>> tree = turbohtml.parse('<p itemscope itemtype=T>a <b itemprop=name>b</b> <i itemprop="x y">1</i>')
+    >>> microdata(tree, str)
+    [{'type': 'T', 'properties': {'name': 'b', 'x': '1', 'y': '1'}}]
+    """
+    scopes = tree.select("[itemscope]")
+    return _Reader(tree, scopes, resolve).items() if scopes else []
+
+
+class Nearest:
+    """Which of the marked elements each element lies in, in time linear in the elements walked over."""
+
+    def __init__(self, marked: list[Element]) -> None:
+        self._known: dict[Any, Element | None] = {element: element for element in marked}
+
+    def above(self, element: Element) -> Element | None:
+        """The nearest marked ancestor, None where there is none."""
+        walked = []
+        node = element.parent
+        while node is not None and node not in self._known:
+            walked.append(node)
+            node = node.parent
+        found = None if node is None else self._known[node]
+        for one in walked:
+            self._known[one] = found
+        return found
+
+
+class _Reader:
+    def __init__(self, tree: turbohtml.Document, scopes: list[Element], resolve: Callable[[str], str]) -> None:
+        self._scopes = scopes
+        self._resolve = resolve
+        self._nearest = Nearest(scopes)
+        self._left = MOST
+        self._characters = CHARACTERS
+        self._seen: set[Element] = set()
+        self._tree = tree
+        self._own: dict[Element, list[Element]] = {}
+        for element in tree.select("[itemprop]")[:MOST]:
+            if (owner := self._nearest.above(element)) is not None:
+                self._own.setdefault(owner, []).append(element)
+
+    def items(self) -> list[dict[str, Any]]:
+        return [item for scope in self._scopes if (item := self._item(scope, 0)) is not None]
+
+    def _item(self, scope: Element, depth: int) -> dict[str, Any] | None:
+        """An item, None when it was told already or the page has more than the bounds."""
+        if scope in self._seen or depth > DEEPEST or self._left <= 0:
+            return None
+        self._seen.add(scope)
+        item: dict[str, Any] = {}
+        if types := attribute(scope, "itemtype").split():
+            item["type"] = types[0] if len(types) == 1 else types
+            if name := attribute(scope, "itemid").strip():
+                item["id"] = name
+        found: dict[str, list[Any]] = {}
+        for element in [*self._own.get(scope, ()), *self._referred(scope)]:
+            self._left -= 1
+            if self._left > 0:
+                value = self._value(element, depth)
+                for name in attribute(element, "itemprop").split():
+                    found.setdefault(name, []).append(value)
+        if found:
+            item["properties"] = {name: many[0] if len(many) == 1 else many for name, many in found.items()}
+        else:
+            item["value"] = self._text(scope)
+        return item
+
+    def _referred(self, scope: Element) -> list[Element]:
+        """The properties in the elements that itemref names."""
+        found: list[Element] = []
+        for name in attribute(scope, "itemref").split()[:100]:
+            if (target := self._ids().get(name)) is None:
+                continue
+            if "itemprop" in target.attrs and "itemscope" in target.attrs:
+                found.append(target)
+                continue
+            if len(found) > self._left:
+                break
+            around = target if "itemscope" in target.attrs else self._nearest.above(target)
+            inner = target.select("[itemprop]") if self._left > 0 else []
+            self._left -= len(inner)
+            own = [target] if "itemprop" in target.attrs else []
+            found += own + [one for one in inner if self._nearest.above(one) is around and one is not target]
+        return found
+
+    def _ids(self) -> dict[str, Element]:
+        if not hasattr(self, "_named"):
+            self._named = {attribute(one, "id"): one for one in reversed(self._tree.select("[id]"))}
+        return self._named
+
+    def _value(self, element: Element, depth: int) -> Any:
+        attributes = element.attrs
+        if "itemscope" in attributes:
+            return self._item(element, depth + 1)
+        tag = element.tag
+        if name := _LINKS.get(tag):
+            return self._resolve(attribute(element, name).strip())
+        if name := _VALUES.get(tag):
+            return attribute(element, name)
+        if tag == "time" and attributes.get("datetime"):
+            return attribute(element, "datetime")
+        if attributes.get("content"):
+            return attribute(element, "content")
+        if attribute(element, "itemprop").endswith(("-input", "-output")):
+            wants: dict[str, Any] = {"valueRequired": True} if "required" in attributes else {}
+            return {**wants, "valueName": name} if (name := attribute(element, "name")) else wants
+        return self._text(element)
+
+    def _text(self, element: Element) -> str:
+        if self._characters <= 0:
+            return ""
+        text = read(element)
+        self._characters -= len(text)
+        return text
+
+
+def attribute(element: Element, name: str) -> str:
+    """The value of an attribute, empty where there is none; words of a list with a blank between."""
+    value = element.attrs.get(name)
+    return value if isinstance(value, str) else " ".join(value or ())
+
+
+def read(element: Element) -> str:
+    """The text of an element as it is seen: blanks folded, blocks on lines of their own, no scripts and styles."""
+    if element.select_one("*") is None:
+        return " ".join(element.text.split())
+    if element.select_one("table") is None:  # whose layout pads cells
+        return "\n".join(" ".join(line.split()) for line in element.to_text().strip().split("\n"))
+    hidden = {one.text for one in element.select("script, style, template")}
+    return " ".join(" ".join(part for part in element.strings if part not in hidden).split())

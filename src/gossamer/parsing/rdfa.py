@@ -1,0 +1,151 @@
+"""RDFa Lite (vocab, typeof, property, resource, prefix; and about), as nodes of expanded JSON-LD."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import turbohtml
+
+from gossamer.parsing.microdata import Nearest, attribute, read
+
+Element = turbohtml.Element
+
+MOST: Final = 50_000
+"""Elements with RDFa that are read."""
+CHARACTERS: Final = 8_000_000
+"""Characters of all values together."""
+LONG: Final = 100
+"""Values of a property among which an equal one is looked for."""
+_MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
+_PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
+_INITIAL: Final = {
+    "og": "http://ogp.me/ns#", "article": "http://ogp.me/ns/article#", "book": "http://ogp.me/ns/book#",
+    "music": "http://ogp.me/ns/music#", "profile": "http://ogp.me/ns/profile#", "video": "http://ogp.me/ns/video#",
+    "product": "http://ogp.me/ns/product#", "schema": "http://schema.org/", "foaf": "http://xmlns.com/foaf/0.1/",
+    "dc": "http://purl.org/dc/terms/", "dcterms": "http://purl.org/dc/terms/", "dc11": "http://purl.org/dc/elements/1.1/",
+    "gr": "http://purl.org/goodrelations/v1#", "v": "http://rdf.data-vocabulary.org/#", "skos": "http://www.w3.org/2004/02/skos/core#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#", "xsd": "http://www.w3.org/2001/XMLSchema#", "cc": "http://creativecommons.org/ns#",
+    "sioc": "http://rdfs.org/sioc/ns#", "vcard": "http://www.w3.org/2006/vcard/ns#", "ctag": "http://commontag.org/ns#",
+    "ical": "http://www.w3.org/2002/12/cal/icaltzd#", "rev": "http://purl.org/stuff/rev#", "void": "http://rdfs.org/ns/void#",
+}  # fmt: skip
+"""Prefixes that need no declaration: the RDFa initial context, and Open Graph's."""
+
+
+class _Scope(NamedTuple):
+    """What holds within an element."""
+
+    subject: str
+    vocab: str
+    prefixes: dict[str, str]
+
+
+def rdfa(tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
+    """The resources that a page describes; `resolve` makes a URL absolute. Never raises.
+
+    A node is `@id` (the page's URL for what belongs to nothing else, `_:b0` for what has no name), `@type` (a list), and
+    property IRIs: lists of `{"@value": text}` or `{"@id": node}`.
+
+    >>> tree = turbohtml.parse('<p vocab="http://schema.org/" typeof=Book><b property=name>It</b>')
+    >>> rdfa(tree, "", str)
+    [{'@id': '_:b0', '@type': ['http://schema.org/Book'], 'http://schema.org/name': [{'@value': 'It'}]}]
+    """
+    if tree.select_one("[property]") is None and tree.select_one("[typeof]") is None:
+        return []
+    return _Reader(tree, url, resolve).nodes()
+
+
+class _Reader:
+    def __init__(self, tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> None:
+        self._marked = tree.select(_MARKS)[:MOST]
+        self._nearest = Nearest(self._marked)
+        self._resolve = resolve
+        root = tree.root
+        spaces = {name[6:]: str(value) for name, value in (root.attrs if root else {}).items() if name[:6] == "xmlns:"}
+        self._top = _Scope(url, "", {**_INITIAL, **spaces})
+        self._scopes: dict[Element, _Scope] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._unnamed = 0
+        self._characters = CHARACTERS
+
+    def nodes(self) -> list[dict[str, Any]]:
+        for element in self._marked:
+            above = self._nearest.above(element)
+            self._scopes[element] = self._read(element, self._top if above is None else self._scopes[above])
+        return [node for node in self._nodes.values() if len(node) > 1]
+
+    def _read(self, element: Element, around: _Scope) -> _Scope:
+        """Take what an element says; what holds within it."""
+        attributes = element.attrs
+        vocab = attribute(element, "vocab").strip() if "vocab" in attributes else around.vocab
+        prefixes = around.prefixes
+        if "prefix" in attributes:
+            prefixes = {
+                **prefixes,
+                **{name.lower(): iri for name, iri in _PREFIX.findall(attribute(element, "prefix"))},
+            }
+        scope = _Scope(around.subject, vocab, prefixes if len(prefixes) < 1000 else around.prefixes)
+        names = self._expanded(attribute(element, "property"), scope)
+        types = self._expanded(attribute(element, "typeof"), scope)
+        subject = self._reference(element, ("about",)) or around.subject
+        thing = self._reference(element, ("resource", "href", "src"))
+        if "typeof" in attributes:
+            literal = bool(names) and ("content" in attributes or "datatype" in attributes)
+            own = None if names and not literal else self._reference(element, ("about",))
+            inner = own or thing or self._blank()
+            kinds = self._node(inner).setdefault("@type", [])
+            kinds += [kind for kind in types if kind not in kinds]
+            if literal:
+                self._say(inner, names, self._value(element, None))
+            else:
+                self._say(subject, names, {"@id": inner})
+            return scope._replace(subject=inner)
+        if names:
+            self._say(subject, names, self._value(element, thing))
+            return scope._replace(subject=subject)
+        return scope._replace(subject=self._reference(element, ("about", "resource")) or subject)
+
+    def _reference(self, element: Element, names: tuple[str, ...]) -> str | None:
+        for name in names:
+            if name in element.attrs:
+                value = attribute(element, name).strip().removeprefix("[").removesuffix("]")
+                return value if value.startswith("_:") else self._resolve(value)
+        return None
+
+    def _blank(self) -> str:
+        self._unnamed += 1
+        return f"_:b{self._unnamed - 1}"
+
+    def _node(self, name: str) -> dict[str, Any]:
+        return self._nodes.setdefault(name, {"@id": name})
+
+    def _say(self, subject: str, names: list[str], value: dict[str, str]) -> None:
+        for name in names:
+            said = self._node(subject).setdefault(name, [])
+            if len(said) > LONG or value not in said:
+                said.append(value)
+
+    def _value(self, element: Element, thing: str | None) -> dict[str, str]:
+        if "content" in element.attrs:
+            return {"@value": attribute(element, "content")}
+        if thing is not None and "datatype" not in element.attrs:
+            return {"@id": thing}
+        if "datetime" in element.attrs:
+            return {"@value": attribute(element, "datetime")}
+        text = read(element) if self._characters > 0 else ""
+        self._characters -= len(text)
+        return {"@value": text}
+
+    def _expanded(self, words: str, scope: _Scope) -> list[str]:
+        """Terms and prefixed names as IRIs; unknown prefixes stay as they are, terms without a vocabulary are none."""
+        found = []
+        for word in words.split():
+            prefix, colon, rest = word.partition(":")
+            if not colon:
+                found += [scope.vocab + word] if scope.vocab else []
+            else:
+                iri = None if rest.startswith("//") else scope.prefixes.get(prefix.lower())
+                found.append(word if iri is None else iri + rest)
+        return found
