@@ -1,0 +1,290 @@
+"""A product page as one record: what it tells machines first, then its meta elements, then what it shows people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+import turbohtml
+
+from gossamer.parsing import shop
+from gossamer.parsing.html import Document, attribute_of, parse
+from gossamer.parsing.nodes import Node, nodes
+from gossamer.parsing.prices import Price, price
+from gossamer.parsing.structured import of as structured_of
+
+FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
+_PRODUCTS: Final = frozenset(
+    ("product", "productgroup", "individualproduct", "productmodel", "someproducts", "vehicle", "car", "book", "offerforpurchase")
+)  # fmt: skip
+_WORDS: Final = re.compile(r"\w+")
+_NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn", "upc")
+_METAS: Final = {
+    "price": (
+        "product:sale_price:amount", "product:price:amount", "og:price:amount", "product:price", "og:price", "price", "twitter:data1",
+    ),
+    "currency": ("product:sale_price:currency", "product:price:currency", "og:price:currency", "og:currency", "currency"),
+    "sku": ("product:retailer_item_id", "product:sku", "product:retailer_part_no", "sku", "product_id", "og:sku", "productid"),
+    "brand": ("product:brand", "og:brand", "brand"),
+    "availability": ("product:availability", "og:availability", "availability"),
+    "gtin": ("product:ean", "product:gtin", "product:isbn", "og:upc", "og:ean", "product:upc", "book:isbn"),
+}  # fmt: skip
+_AVAILABLE: Final = {
+    word.lower(): word
+    for word in (
+        "InStock", "OutOfStock", "PreOrder", "PreSale", "BackOrder", "SoldOut", "Discontinued", "LimitedAvailability",
+        "OnlineOnly", "InStoreOnly", "MadeToOrder", "Reserved",
+    )
+} | dict.fromkeys(("oos", "unavailable", "notinstock"), "OutOfStock")  # fmt: skip
+
+
+def product(body: bytes, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
+    """The product that a page is about. Takes any bytes, never raises.
+
+    `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand`, `availability` (a word
+    of schema.org: InStock, OutOfStock, PreOrder, ...); each None where the page does not tell.
+
+    >>> page = b'<script type="application/ld+json">{"@type": "Product", "name": "A", "sku": 7,\\
+    ... "offers": {"price": "5.00", "priceCurrency": "EUR", "availability": "http://schema.org/InStock"}}</script>'
+    >>> {name: str(value) for name, value in product(page, "https://example.com/").items() if value}
+    {'name': 'A', 'price': '5.00', 'currency': 'EUR', 'sku': '7', 'availability': 'InStock'}
+    """
+    return of(parse(body, content_type, url or ""))
+
+
+def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`product` of a page that is parsed already, and of its structured data where that was read, too."""
+    record: dict[str, Any] = dict.fromkeys(FIELDS)
+    spare: list[str] = []
+    for many in nodes(found or structured_of(page)).values():
+        if (main := _main(many, page)) is not None:
+            _fill(record, _told(main, page.url, _alone(main, many)))
+            spare += [
+                _word(text) for one in (main, *_offers([main])) for text in one.texts("sku", "productid", "identifier")
+            ]
+    _fill(record, _metas(page.tree))
+    _fill(record, _shown(page, record, spare))
+    return record
+
+
+def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
+    """Take what is not known yet; a price and its currency go together."""
+    if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
+        more = {name: value for name, value in more.items() if name != "currency" or more.get("price") is None}
+    for name, value in more.items():
+        if record[name] is None and value is not None:
+            record[name] = value
+
+
+def _main(many: list[Node], page: Document) -> Node | None:
+    """The product that a page is about, of those it tells of: the one whose address or name it shares, with a price."""
+    known = [one for one in many if one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties)]
+    known = known or [one for one in many if "offer" in one.types]
+    if not known:
+        return None
+    heading = next((one.text for one in page.tree.select("h1")[:1]), "")
+    words = set(_WORDS.findall(f"{page.title or ''} {heading}".lower()))
+    address = {_path(page.url), _path(page.canonical or page.url)}
+
+    def fits(one: Node) -> float:
+        name = set(_WORDS.findall((one.text("name") or "").lower()))
+        same = len(name & words) / len(name) if name else 0.0
+        here = any(_path(value) in address for value in one.texts("url", "mainentityofpage"))
+        return (
+            round(2 * same, 1)
+            + 2 * here
+            + ("offers" in one.properties or "hasvariant" in one.properties)
+            + 0.5 * ("sku" in one.properties)
+        )
+
+    best = max(known[:500], key=fits)
+    return best if len(known) == 1 or fits(best) >= 1 else known[0]
+
+
+def _path(url: str) -> str:
+    return url.partition("#")[0].partition("?")[0].rpartition("://")[2].rstrip("/").lower()
+
+
+def _alone(main: Node, many: list[Node]) -> bool:
+    """Whether no other product has the same name and another number: they would be sizes and colours of one."""
+    names, numbers = [*main.texts("name")], [*main.texts("sku")]
+    return not any(
+        one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers for one in many
+    )
+
+
+def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
+    """What a node says of its product, its offers and variants included."""
+    variants = list(main.nodes("hasvariant", "model"))[:100]
+    offers = [*_offers([main, *variants])]
+    amount = _price(main, offers)
+    own = "" if "offer" in main.types else _word(main.text("sku", "productid") or "")
+    return {
+        "name": main.text("name"),
+        "price": amount.amount if amount else None,
+        "currency": amount.iso or amount.currency if amount else None,
+        "sku": own if alone and own else _shared([main, *offers, *variants], url),
+        "gtin": _gtin(text for one in (main, *offers[:1]) for text in one.texts(*_NUMBERS)),
+        "brand": next((name for text in main.texts("brand", "manufacturer") if (name := shop.brand_in(text))), None),
+        "availability": _availability(text for offer in offers for text in offer.texts("availability")),
+    }  # fmt: skip
+
+
+def _offers(many: Iterable[Node]) -> Iterator[Node]:
+    """Offers, and those within collections of them."""
+    for one in many:
+        if "offer" in one.types:
+            yield one
+        for offer in one.nodes("offers"):
+            yield offer
+            yield from offer.nodes("offers", "itemoffered")
+
+
+def _price(main: Node, offers: list[Node]) -> Price | None:
+    """The lowest price of what can be had, else of all offers."""
+    there = [
+        one
+        for one in offers
+        if _availability(one.texts("availability")) in (None, "InStock", "LimitedAvailability", "OnlineOnly")
+    ]
+    for some in (there, offers, [main]):
+        found = [value for one in some[:200] if (value := _priced(one)) is not None and value.amount]
+        if found:
+            return min(found, key=lambda value: value.amount or 0)
+    return None
+
+
+def _priced(offer: Node) -> Price | None:
+    """The price of an offer: its own, its specification's, or the lowest of a range."""
+    holders = [
+        offer,
+        *(
+            one
+            for one in offer.nodes("pricespecification")
+            if not {"strikethroughprice", "listprice"} & {_last(text) for text in one.texts("pricetype")}
+        ),
+    ]
+    currency = next(
+        (
+            text
+            for one in [*holders, *offer.nodes("pricespecification")]
+            for text in one.texts("pricecurrency", "currency")
+        ),
+        None,
+    )
+    for names in (("price",), ("lowprice",), ("minprice",), ("highprice",), ("",)):
+        for one in holders:
+            for text in one.texts(*names):
+                found = _number(text, currency)
+                if found is not None and found.amount is not None:
+                    return found
+    return None
+
+
+def _number(text: str, currency: str | None) -> Price | None:
+    """A machine's number (`1299.000`), else a price as people write it."""
+    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
+        sign = price(f"1 {currency}") if currency else None
+        return Price(Decimal(text), currency, sign.iso if sign else None)
+    return price(text, currency)
+
+
+def _last(text: str) -> str:
+    return text.rpartition("/")[2].lower()
+
+
+def _shared(many: list[Node], url: str) -> str | None:
+    """The number of a product whose offers or variants have numbers of their own: what of them the page's address has."""
+    address = url.lower()
+    for number in list(dict.fromkeys(_word(text) for one in many for text in one.texts("sku", "productid")))[:100]:
+        for end in range(len(number), 4, -1):
+            if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
+                return number[:end].rstrip("-_/")
+    return None
+
+
+def _word(text: str) -> str:
+    """A number without what is written before (`sku:`) or behind it."""
+    text = text.rpartition(":")[2].strip()
+    first = text.partition(" ")[0]
+    return first if len(first) > 3 and any(map(str.isdigit, first)) else text
+
+
+def _gtin(texts: Iterable[str]) -> str | None:
+    """The first text that is a trade number: of its length, its check digit right."""
+    for text in texts:
+        digits = re.sub(r"[\s-]", "", text.rpartition(":")[2])[:20]
+        if digits.isascii() and digits.isdigit() and len(digits) in (8, 12, 13, 14):
+            numbers = [int(digit) for digit in reversed(digits)]
+            if sum(numbers[0::2]) % 10 == -3 * sum(numbers[1::2]) % 10 and any(numbers):
+                return digits
+    return None
+
+
+def _availability(texts: Iterable[str]) -> str | None:
+    """What offers say together: in stock where any of them is."""
+    found = [word for text in texts if (word := _AVAILABLE.get(re.sub(r"[\s_-]", "", _last(text.replace("#", "/")))))]
+    return "InStock" if "InStock" in found else found[0] if found else None
+
+
+def _metas(tree: turbohtml.Document) -> dict[str, Any]:
+    """What meta elements, and microdata properties outside of any item, say."""
+    said: dict[str, str] = {}
+    for meta in tree.select("meta[content]")[:2000]:
+        for attribute in ("property", "name", "itemprop"):
+            if (name := attribute_of(meta, attribute).strip().lower()) and (
+                value := attribute_of(meta, "content").strip()
+            ):
+                said.setdefault(name, value[:500])
+    first = {field: next((said[name] for name in names if name in said), None) for field, names in _METAS.items()}
+    amount = _number(first["price"], first["currency"]) if first["price"] else None
+    amount = amount if amount and amount.amount and (amount.iso or first["currency"]) else None
+    return {
+        "price": amount.amount if amount else None,
+        "currency": amount.iso if amount else None,
+        "sku": first["sku"],
+        "gtin": _gtin([first["gtin"] or ""]),
+        "brand": first["brand"],
+        "availability": _availability([first["availability"] or ""]),
+    }
+
+
+def _shown(page: Document, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
+    """What a page shows of that which is not known yet."""
+    tree, found = page.tree, dict[str, Any]()
+    known = shop.labels(tree) if None in (record["sku"], record["gtin"], record["brand"]) else []
+    if record["name"] is None:
+        titles = [attribute_of(one, "content") for one in tree.select('meta[property="og:title"]')[:1]]
+        heads = [" ".join(one.text[:1000].split()) for one in tree.select("h1")[:1]]
+        found["name"] = next((one for one in (*heads, *titles, page.title) if one), None)
+    if record["price"] is None and (amount := shop.shown_price(tree, record["currency"])):
+        found["price"], found["currency"] = amount.amount, amount.iso
+    if record["sku"] is None:
+        found["sku"] = (
+            _number_shown(tree, known)
+            or shop.embedded(tree, "sku")
+            or next(filter(None, spare), None)
+            or shop.number_in(page.url)
+        )
+    if record["gtin"] is None:
+        found["gtin"] = _gtin(shop.labelled(known, "gtin"))
+    if record["brand"] is None:
+        found["brand"] = shop.shown_brand(tree, known, f"{record['name'] or found['name'] or ''} {page.title or ''}")
+    if record["availability"] is None:
+        found["availability"] = shop.shown_availability(tree)
+    return found
+
+
+def _number_shown(tree: turbohtml.Document, known: list[tuple[shop.Element, str]]) -> str | None:
+    """A number by its attribute or beside its label."""
+    for element in tree.select("[itemprop~=sku], [data-sku]")[:20]:
+        text = attribute_of(element, "content") or attribute_of(element, "data-sku") or element.text.strip()
+        if 0 < len(text) <= 40:
+            return text
+    for value in shop.labelled(known, "sku"):
+        word = value.partition(" ")[0].strip(".,;:()#\u200e")
+        if 3 < len(word) <= 30 and any(char.isdigit() for char in word):
+            return word
+    return None
