@@ -9,6 +9,6 @@ paths        what lies where in JSON
 prices       an amount and a currency out of a text; currencies: how they are written
 products     a product page as one record; nodes: structured data of any syntax as one kind; shop, shopwords: what pages show
 structured   JSON-LD, microdata, Open Graph and RDFa of a page; loose: JSON as pages write it; microdata, rdfa: these two
-text         the text that a reader sees
+text         the text that a reader sees, the main text, Markdown; article: the blocks of a main text
 view         what a site function sees of a page; selectors: what it selects
 """

@@ -1,0 +1,133 @@
+"""The main text of a page, and its Markdown."""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import gzip
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.parsing.text import Quality, main_text, markdown
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-zyte.jsonl.gz"
+LONG = "This sentence is long enough to be one of an article's own, for it has more than eighty characters, and commas."
+BODY = f"<p>{LONG} 1</p><p>{LONG} 2</p><p>{LONG} 3</p>"
+TEXT = f"{LONG} 1\n\n{LONG} 2\n\n{LONG} 3"
+PAGES = [
+    (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
+    (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
+    (f"<article>{BODY}<figure><img><figcaption>Somebody, somewhere</figcaption></figure><aside>Aside</aside></article>", TEXT),
+    (f"<article>{BODY}<p><a href=a>More of this</a> | <a href=b>And of that</a></p><h3>Read also</h3></article>", TEXT),
+    (f"<article class=widget>{BODY}</article>", TEXT),
+    (f"<div class=summary><p>{LONG} 0</p></div><div class=story>{BODY}</div>", f"{LONG} 0\n\n{TEXT}"),
+    (f"<article>{BODY}<blockquote class=twitter-embed>Quoted</blockquote></article>", f"{TEXT}\n\nQuoted"),
+    (f"<article><h1>A</h1>{BODY}</article><article>{BODY.replace('This', 'That') * 3}</article>", f"A\n\n{TEXT}"),
+    (f"<article><p>{LONG}<br>{LONG}<p>t<b>w</b>o  words</p><div>{LONG}<p>in</p>after</div></article>", f"{LONG}\n{LONG}\n\ntwo words\n\n{LONG}\n\nin\n\nafter"),
+    ("<p>Hello <a href=x>you</a></p>", "Hello you"),
+    ("", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(PAGES)))
+def test_main_text(number: int) -> None:
+    html, text = PAGES[number]
+    assert main_text(html.encode()) == text
+
+
+def test_main_text_in_any_encoding() -> None:
+    page = "<meta charset=shift_jis><article>" + "<p>" + "これは長い文章です。" * 40 + "</article>"
+    assert main_text(page.encode("shift_jis")) == "これは長い文章です。" * 40
+
+
+DOWN = [
+    ("<h1>T</h1><h2>S</h2><p>a <b>b</b> <i>c</i> <code>d</code>", "# T\n\n## S\n\na **b** *c* `d`"),
+    ("<ul><li>a<ol><li>b<li>c</ol></ul>", "- a\n  1. b\n  2. c"),
+    ("<p><a href='b?x#y'>l</a> <img src=/i.png alt=I>", "[l](https://example.com/a/b?x#y) ![I](https://example.com/i.png)"),
+    ("<pre><code>x = 1\n  y\n</code></pre>", "```\nx = 1\n  y\n```"),
+    ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+    ("<nav><a href=/>Home</a></nav><p>text</p><form>Search</form><script>x</script><div class=comments>c</div>", "text"),
+    ("<h1>T</h1><div class=story>" + BODY + "</div>", f"# T\n\n{TEXT}"),
+    ("", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("html", "text"), DOWN)
+def test_markdown(html: str, text: str) -> None:
+    assert markdown(html.encode(), "https://example.com/a/") == text
+
+
+def test_best_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == "trafilatura":
+            raise ImportError(name)
+        return usual(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(RuntimeError, match=r"gossamer\[text\]"):
+        main_text(BODY.encode(), quality="best")
+
+
+def test_another_quality_is_refused() -> None:
+    with pytest.raises(ValueError, match="fast or best"):
+        main_text(b"", quality="good")  # type: ignore[arg-type]
+
+
+PIECES = [BODY, "<article>", "<div class=share>", "</div>", "<table><tr><td>", "<h1>", "<a href=http://[>", "<blockquote>", "<pre>", "text", "<br>", "\0", "<svg><p>", "<template>", "<frameset>", "<plaintext>"]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=15).map(lambda parts: "".join(parts).encode())))  # fmt: skip
+def test_any_bytes_are_read(body: bytes) -> None:
+    assert isinstance(main_text(body), str)
+    assert isinstance(main_text(body, "https://example.com/", "best"), str)
+    assert isinstance(markdown(body, "https://example.com/"), str)
+
+
+@pytest.mark.parametrize("html", [
+    "<div class=share>" * 20_000 + BODY, BODY + "<div class=share>x</div>" * 20_000, "<p>" + "<b>" * 20_000 + LONG, "<table><tr><td>" * 2000 + "x", "<article>" * 5000 + BODY * 50,
+    "<table>" + "<tr><td>x" * 3000 + "<tr>" + "<td>" * 3000 + "</table>" + BODY, "<blockquote>" * 5000 + BODY, "<ul><li>" * 5000 + BODY, "<a href=x>" * 20_000,
+])  # fmt: skip
+def test_hostile_pages_end(html: str) -> None:
+    assert len(main_text(html.encode())) < 10 * len(html)
+    assert len(markdown(html.encode(), "https://example.com/")) < 100 * len(html)
+
+
+def shingles(text: str) -> Counter[tuple[str, ...]]:
+    words = re.findall(r"\w+", text)
+    return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3))) if words else Counter()
+
+
+def parts(wanted: str, got: str) -> tuple[float, float]:
+    """Precision and recall of a text in runs of four words, as in Zyte's benchmark of article extraction."""
+    want, have = shingles(wanted), shingles(got)
+    right = (want & have).total()
+    return right / have.total() if have else 1.0, right / want.total() if want else 1.0
+
+
+def f1(scores: list[tuple[float, float]]) -> float:
+    precision, recall = (sum(column) / len(scores) for column in zip(*scores, strict=True))
+    return 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize(("quality", "least"), [("fast", 0.955), ("best", 0.955)])
+def test_articles_of_news_sites(quality: Quality, least: float) -> None:
+    if not DATA.exists():
+        pytest.skip("../shared/data is not here")
+    with gzip.open(DATA, "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    scores = [parts(row["text"], main_text(base64.b64decode(row["html"]["b64"]), row["url"], quality)) for row in rows]
+    assert f1(scores) >= least
+    drawn = random.Random(1)
+    again = sorted(f1(drawn.choices(scores, k=len(scores))) for _ in range(200))
+    assert again[5] >= least - 0.05  # the lower end of a 95 % interval
