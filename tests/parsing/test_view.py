@@ -197,3 +197,16 @@ def test_a_page_that_says_nofollow_gives_no_links(meta: str, headers: dict[str, 
     page = view(meta + NOFOLLOW, **headers)
     assert list(page.follow("a")) == list(page.follow(["/c"])) == []
     assert page.shut == {"/a", "/b", "/c"}
+
+
+def test_a_page_as_records_and_text() -> None:
+    said = "A lamp that shines in a red of its own, which no other lamp of this shop, however dear it may be, has ever shown."
+    page = view(
+        f'<script type="application/ld+json">{{"@type": "Product", "name": "Lamp", "offers": {{"price": 5, "priceCurrency": "EUR"}}}}</script>'
+        f"<nav><a href=/>Home</a></nav><h1>Lamp</h1><p>{said * 3}</p><p><a href=/all>All</a> of our lamps shine in red.</p>"
+    )
+    assert page.structured["json_ld"][0]["name"] == "Lamp"
+    assert (page.product["name"], page.product["price"], page.product["currency"]) == ("Lamp", Decimal(5), "EUR")
+    assert page.main_text == f"Lamp\n\n{said * 3}\n\nAll of our lamps shine in red."
+    assert page.markdown == f"# Lamp\n\n{said * 3}\n\n[All](https://example.com/all) of our lamps shine in red."
+    assert view("{}", "application/json").product["name"] is None

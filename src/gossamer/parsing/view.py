@@ -12,7 +12,7 @@ from typing import Any
 from gossamer import proxy
 from gossamer.page import Page
 from gossamer.parsing.encodings import decode
-from gossamer.parsing.html import Document, parse
+from gossamer.parsing.html import Document, once, parse
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
@@ -83,6 +83,34 @@ class View:
     def language(self) -> str | None:
         """The declared language."""
         return self.document.language
+
+    @once
+    def structured(self) -> dict[str, Any]:
+        """What the page says for machines: `json_ld microdata opengraph rdfa` (`gossamer.parsing.structured`)."""
+        from gossamer.parsing import structured
+
+        return structured.of(self.document)
+
+    @once
+    def product(self) -> dict[str, Any]:
+        """The product that the page is about: `name price currency sku gtin brand availability`, None where it does not tell."""
+        from gossamer.parsing import products
+
+        return products.of(self.document, self.structured)
+
+    @once
+    def main_text(self) -> str:
+        """The text of the page's article, without navigation and the like (`gossamer.parsing.text.main_text`, fast)."""
+        from gossamer.parsing.text import text_of
+
+        return text_of(self.document.tree, self.page.body, self.page.url)
+
+    @once
+    def markdown(self) -> str:
+        """The page's article as Markdown, with its heading and absolute links."""
+        from gossamer.parsing.text import markdown
+
+        return markdown(self.page.body, self.page.url, self.page.content_type)
 
     @property
     def depth(self) -> int:
