@@ -13,6 +13,8 @@ MOST: Final = 50_000
 """Properties of a page that are read, those reached by itemref counted each time."""
 CHARACTERS: Final = 8_000_000
 """Characters of all values together: nested properties repeat the text in them."""
+NAMES: Final = 10
+"""Names of one property; an item that holds items has one."""
 DEEPEST: Final = 50
 """Items in items."""
 _SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
@@ -85,7 +87,10 @@ class _Reader:
             self._left -= 1
             if self._left > 0:
                 value = self._value(element, depth)
-                for name in attribute(element, "itemprop").split():
+                names = attribute(element, "itemprop").split()[:NAMES]
+                if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
+                    del names[1:]  # else each level would double what the page says
+                for name in names:
                     found.setdefault(name, []).append(value)
         if found:
             item["properties"] = {name: many[0] if len(many) == 1 else many for name, many in found.items()}
@@ -140,6 +145,11 @@ class _Reader:
         text = read(element)
         self._characters -= len(text)
         return text
+
+
+def _holds(value: Any) -> bool:
+    """Whether the value of a property has an item in it."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
 
 
 def attribute(element: Element, name: str) -> str:

@@ -16,6 +16,8 @@ MOST: Final = 50_000
 """Elements with RDFa that are read."""
 CHARACTERS: Final = 8_000_000
 """Characters of all values together."""
+NAMES: Final = 20
+"""Names of a property, and types of a node."""
 LONG: Final = 100
 """Values of a property among which an equal one is looked for."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
@@ -141,7 +143,7 @@ class _Reader:
     def _expanded(self, words: str, scope: _Scope) -> list[str]:
         """Terms and prefixed names as IRIs; unknown prefixes stay as they are, terms without a vocabulary are none."""
         found = []
-        for word in words.split():
+        for word in words.split()[:NAMES]:
             prefix, colon, rest = word.partition(":")
             if not colon:
                 found += [scope.vocab + word] if scope.vocab else []
