@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import doctest
 import gzip
 import json
 from decimal import Decimal
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.parsing import products
 from gossamer.parsing.products import FIELDS, product
 from gossamer.parsing.shop import brand_in, number_in
 
@@ -120,6 +122,10 @@ def test_any_bytes_are_read(body: bytes) -> None:
 ])  # fmt: skip
 def test_hostile_pages_end(html: str) -> None:
     assert tuple(product(html.encode(), URL)) == FIELDS
+
+
+def test_examples() -> None:
+    assert doctest.testmod(products).failed == 0
 
 
 def same(field: str, got: Any, wanted: str) -> bool:
