@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import subprocess
@@ -41,6 +42,16 @@ def runs(fleet: Fleet) -> str:
     return subprocess.run(words, env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=True).stdout
 
 
+@contextlib.contextmanager
+def paused(fleet: Fleet, crawls: list[str]) -> Iterator[None]:
+    """Within it the crawls stand still."""
+    for crawl in crawls:
+        fleet.run("pause", crawl)
+    yield
+    for crawl in crawls:
+        fleet.run("resume", crawl)
+
+
 @pytest.fixture
 def web() -> Iterator[Web]:
     with serve(preset("tiny", hosts=8, pages=40, latency=0.01)) as web:
@@ -78,12 +89,9 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
             for name, fleet in fleets.items()
         ]
         until("the old one crawls both", lambda: all(visits("old", crawl) > 20 for crawl in crawls))
-        for crawl in crawls:
-            new.run("pause", crawl)  # a busy machine may be slow to start the others
-        new.worker("new", "--data", "d-new")
-        new.ready(2)
-        for crawl in crawls:
-            new.run("resume", crawl)
+        with paused(new, crawls):  # a busy machine may be slow to start the others
+            new.worker("new", "--data", "d-new")
+            new.ready(2)
         until("the new one joins both", lambda: all(visits("new", crawl) > 20 for crawl in crawls))
         seen = [visits("old", crawl) for crawl in crawls]
         until("the old one goes on", lambda: all(visits("old", c) > n for c, n in zip(crawls, seen, strict=True)))
