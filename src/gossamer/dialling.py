@@ -123,7 +123,8 @@ class Dialling:
             try:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
-                    unlocker=self._unlock, browser=self._browser,
+                    unlocker=self._unlock,
+                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised, self._proxies),
                 )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
@@ -140,19 +141,6 @@ class Dialling:
             proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies)
         return rung
-
-    def _browser(self) -> Collector:
-        """The browser: as itself, with the own user agent and the plain rung's cookies, unless a ladder has the impersonated rung."""
-        from gossamer.collectors.browser import BrowserCollector
-
-        if self._proxies is not None:
-            raise ConfigError("the browser rung goes through no proxies: leave it out of the ladder, or the proxies")
-        settings = self._settings
-        return BrowserCollector(
-            self._guard, agent=None if self._disguised else settings.agent, render=lambda host: self._needs(host).render,
-            domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
-            total=settings.timeout, wire=settings.max_size,
-        )  # fmt: skip
 
     def _unlock(self) -> UnlockerCollector:
         if self._unlocker is None:
@@ -181,6 +169,21 @@ def sessions(
         return needs(host).browser or settings.browser
 
     return Sessions(wanted, seed, settings.session, domain, given=given)
+
+
+def chromium(
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, proxies: Proxies | None
+) -> Collector:  # fmt: skip
+    """The collector of the browser rung: with the own user agent, unless `disguised`. Raises ConfigError beside proxies."""
+    from gossamer.collectors.browser import BrowserCollector
+
+    if proxies is not None:
+        raise ConfigError("the browser rung goes through no proxies: leave it out of the ladder, or the proxies")
+    return BrowserCollector(
+        guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
+        domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
+        total=settings.timeout, wire=settings.max_size,
+    )  # fmt: skip
 
 
 class Missing:
