@@ -71,7 +71,7 @@ async def test_a_browser_that_is_killed_is_replaced(stage: Stage, browser: Make)
 
 async def test_a_page_that_hangs_is_ended(stage: Stage, browser: Make) -> None:
     stage.pages |= {"/hangs": "<script>while (true) {}</script>", "/": "<p>well</p>"}
-    collector = browser(total=4.0, pages=2)
+    collector = browser(total=8.0, pages=2)
     hangs, well = await asyncio.gather(failure(collector, stage.url("/hangs")), page(collector, stage.url()))
     assert (hangs.reason, hangs.final, b"<p>well</p>" in well.body) == ("timeout", False, True)
     assert b"<p>well</p>" in (await page(collector, stage.url())).body
