@@ -8,7 +8,7 @@ program faketime       /usr/bin/faketime           tests with a clock of their o
 program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
-program chromium       /usr/bin/chromium           a browser to compare ours with
+program chromium       /usr/bin/chromium           a browser to drive, and to compare ours with
 program squid          /usr/sbin/squid             tests with proxies
 program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies

@@ -29,7 +29,7 @@ from gossamer.settings import Settings
 from gossamer.sites import acting
 from gossamer.units import RUNGS
 
-PLAIN, IMPERSONATED, UNLOCKER = RUNGS
+PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Dialling:
@@ -50,12 +50,15 @@ class Dialling:
         needs = lru_cache(10_000)(partial(acting.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
-        self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
+        self._plain, self._apart = (
+            Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host) for _ in range(2)
+        )
         self._seed = f"{seed} {setup.crawl}"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
+        self._disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
@@ -75,8 +78,8 @@ class Dialling:
         return tuple(rung for rung in RUNGS if rung in wanted)
 
     def free(self, request: Request) -> tuple[str, ...]:
-        """The rungs that robots.txt may be asked for on: an unlocker is not paid for that."""
-        return tuple(rung for rung in self.ladder(request) if rung != UNLOCKER) or (PLAIN,)
+        """The rungs that robots.txt may be asked for on: no browser is opened for it, and no unlocker paid."""
+        return tuple(rung for rung in self.ladder(request) if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
     def robots(self, request: Request) -> Rung:
         """The rung of a robots.txt, of which only the first 500 KiB are read."""
@@ -95,6 +98,8 @@ class Dialling:
     async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
         rung = self.pages(request)
+        if rung.name == BROWSER:
+            rung = self._rung(self.free(request)[0], False)
 
         async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
             lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
@@ -119,6 +124,7 @@ class Dialling:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock,
+                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised, self._proxies),
                 )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
@@ -127,6 +133,8 @@ class Dialling:
             identity: Identity = Nobody() if robots else self._plain
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
+            elif name == BROWSER and self._disguised:
+                identity = self._apart
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
                 identity = sessions(self._settings, self._needs, self._sites, self._seed, given)
@@ -163,6 +171,21 @@ def sessions(
     return Sessions(wanted, seed, settings.session, domain, given=given)
 
 
+def chromium(
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, proxies: Proxies | None
+) -> Collector:  # fmt: skip
+    """The collector of the browser rung: with the own user agent, unless `disguised`. Raises ConfigError beside proxies."""
+    from gossamer.collectors.browser import BrowserCollector
+
+    if proxies is not None:
+        raise ConfigError("the browser rung goes through no proxies: leave it out of the ladder, or the proxies")
+    return BrowserCollector(
+        guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
+        domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
+        total=settings.timeout, wire=settings.max_size,
+    )  # fmt: skip
+
+
 class Missing:
     """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and says why."""
 
@@ -190,7 +213,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
-    robots: bool = False, unlocker: Callable[[], Collector] | None = None,
+    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -209,10 +232,12 @@ def collector(
         made = ImpersonatedCollector(resolver, **options)
     elif rung == UNLOCKER and unlocker is not None:
         made = unlocker()
+    elif rung == BROWSER and browser is not None:
+        made = browser()
     else:
         made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
     if settings.cache and not robots:
         from gossamer.collectors.cache import CacheCollector
 
-        return CacheCollector(made, settings.cache, given, worth_keeping)
+        return CacheCollector(made, settings.cache, given, worth_keeping, BROWSER if rung == BROWSER else "")
     return made

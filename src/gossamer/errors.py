@@ -52,6 +52,12 @@ class NoCredit(GossamerError):
     exit_code = 9
 
 
+class BrowserFailed(GossamerError):
+    """The browser of the browser rung does not start."""
+
+    exit_code = 10
+
+
 class DiskFull(GossamerError):
     """An output or the store cannot grow: free some space, then run the same command again."""
 

@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     proxies: tuple[str, ...] = ()
     rotation: str = "request"
     proxy_check: str | None = None
+    chromium: str | None = None
+    browser_pages: int = 4
     ignore_robots: bool = False
     allow_private: tuple[str, ...] = ()
     allow_port: tuple[int, ...] = ()
@@ -149,7 +151,7 @@ ABOUT: dict[str, About] = {
     "ladder": About(
         units.ladder,
         _LIST,
-        "ways to get a page: plain (as itself), impersonated (as a browser), unlocker (an API); blocks climb",
+        "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), unlocker (an API); blocks climb",
     ),
     "browser": About(
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
@@ -164,6 +166,8 @@ ABOUT: dict[str, About] = {
         "string",
         "URL that each proxy must bring in the background, and behind a blank a text that is in it",
     ),
+    "chromium": About(units.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"),
+    "browser_pages": About(partial(units.count, 1, 64), "integer", "pages at once in a process's browser"),
     "ignore_robots": About(units.flag, "boolean", "do not ask for robots.txt"),
     "allow_private": About(units.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"),
     "allow_port": About(units.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from gossamer import render as rendering
 from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import ConfigError
@@ -21,8 +22,8 @@ from gossamer.masking import mask
 from gossamer.proxy import Wanted, wanted
 
 KNOWN = (
-    "hosts", "seeds", "paths", "follow", "ladder", "browser", "unlocker", "proxies", "pace", "headers", "must_have", "blocks", "lane",
-    "region", "retries", "robots", "sinks", "args",
+    "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
+    "lane", "region", "retries", "robots", "sinks", "args",
 )  # fmt: skip
 LATER = ("session",)
 """Drawn for later versions; naming one is refused rather than ignored."""
@@ -59,8 +60,9 @@ class Site:
     blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
     `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
-    ladder: how its pages are got, plain or impersonated; browser: the browsers it is to see on the impersonated rung, by name;
-    unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
+    ladder: how its pages are got, some of plain, impersonated, browser, unlocker; browser: the browsers it is to see on the
+    impersonated rung, by name; render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
+    "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
     proxies: which of the crawl's proxies its requests go through, as 'residential country=de,fr provider=acme rotation=session';
     lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
@@ -72,10 +74,10 @@ class Site:
     def __init__(
         self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
         follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (), unlocker: str = "",
-        proxies: Any = None, pace: Pace | float | str | None = None, headers: Mapping[str, str] | None = None,
-        must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True, lane: str | None = None,
-        region: str | None = None, retries: str | Sequence[float | str] | None = None, robots: bool = True,
-        sinks: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
+        render: rendering.Said = None, proxies: Any = None, pace: Pace | float | str | None = None,
+        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True,
+        lane: str | None = None, region: str | None = None, retries: str | Sequence[float | str] | None = None,
+        robots: bool = True, sinks: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -96,6 +98,7 @@ class Site:
         self.browser: tuple[str, ...] = read("browser", _several, browser)
         self.unlocker: str = read("unlocker", lambda value: units.line(value) if value else "", unlocker)
         self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
+        self.render: rendering.Render = read("render", rendering.read, render)
         self.lane: str = read("lane", units.label, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)

@@ -14,7 +14,7 @@ from typing import Any
 SCOPES = ("page", "prefix", "host", "domain", "any")
 POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
-RUNGS = ("plain", "impersonated", "unlocker")
+RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """Those of this version, the cheapest first."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

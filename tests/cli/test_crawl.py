@@ -233,7 +233,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crwal", "x"], 2, "did you mean crawl?"),
         (["crawl", "http://x.example/", "--limi", "3"], 2, "did you mean --limit?"),
         (["crawl", "http://x.example/", "--limit", "many"], 2, "whole number"),
-        (["crawl", "http://x.example/", "--ladder", "browser"], 2, "no rung 'browser'"),
+        (["crawl", "http://x.example/", "--ladder", "staircase"], 2, "no rung 'staircase'"),
         (["crawl", "http://x.example/", "--proxies", "p.txt"], 4, "--proxies p.txt: No such file"),
         (["crawl", "http://x.example/", "-s", "dealy=3"], 4, "did you mean delay?"),
         (["crawl", "http://x.example/", "-s", "delay"], 2, "-s setting=value"),

@@ -101,7 +101,7 @@ def test_values(name: str, value: object, wanted: object) -> None:
         ("limit", 1.5, "whole"),
         ("scope", "domian", "domain"),
         ("seen", "blom", "bloom"),
-        ("ladder", "plain,browser", "no rung 'browser'"),
+        ("ladder", "plain,staircase", "no rung 'staircase'"),
         ("allow_private", "10.0.0.0/33", "10.1.0.0/16"),
         ("allow_port", "70000", "65535"),
         ("include", "(", "regular expression"),

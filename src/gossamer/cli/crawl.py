@@ -37,7 +37,7 @@ HELP = {
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Visits at once in a process (default 64).",
     "processes": "Processes, or auto: one a core (default 1).",
-    "ladder": "How pages are got: plain (default), impersonated (as a browser), unlocker (an API).",
+    "ladder": "How pages are got: plain (default), impersonated (as a browser), browser, unlocker (an API).",
     "proxies": "A list of proxies; nothing goes out without one; repeatable.",
     "ignore_robots": "Do not ask for robots.txt. Be sure that you may.",
     "allow_private": "A network of private addresses that may be visited; repeatable.",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
 from gossamer.cli.words import Option
-from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
+from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store
@@ -84,23 +84,12 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
+    from gossamer.cli.getting import browser, impersonated
     from gossamer.cli.proxied import proxies
 
-    ours = [*versions(), impersonated(), folder(settings), *files(settings), bundle(settings), await names(settings)]
+    first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
+    ours = [*versions(), *first, await names(settings)]
     return ours + await in_store(settings) + await in_cold(settings) + await proxies(settings)
-
-
-def impersonated() -> Finding:
-    """Whether the impersonated rung can be used."""
-    from gossamer.identity.browsers import CURRENT
-
-    try:
-        from gossamer.collectors import handles
-
-        handles.Curl(CURRENT["chrome"]).close()
-    except ConfigError as error:
-        return Finding("impersonated", "warn", "not available", str(error))
-    return Finding("impersonated", "ok", f"appears as {', '.join(sorted(CURRENT.values()))}")
 
 
 async def in_cold(settings: Settings) -> list[Finding]:

@@ -17,7 +17,9 @@ Site = Annotated[
 ]
 Header = Annotated[list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
 SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
-Ladder = Annotated[str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain or impersonated.")]
+Ladder = Annotated[
+    str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain, impersonated, browser, ...")
+]
 LINKS = 20
 
 

@@ -53,14 +53,16 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 class CacheCollector:
     """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people gave; without it
-    all count as given; `worth`: whether an answer may be kept. Raises ConfigError when the folder cannot be used."""
+    all count as given; `worth`: whether an answer may be kept; `apart`: answers of
+    another kind, kept by themselves. Raises ConfigError when the folder cannot be used."""
 
     name = "cache"
 
     def __init__(
-        self, inner: Collector, folder: str, given: Given | None = None, worth: Callable[[Page], bool] = lambda _: True
-    ) -> None:
-        self._inner, self._given, self._worth = inner, given, worth
+        self, inner: Collector, folder: str, given: Given | None = None, worth: Callable[[Page], bool] = lambda _: True,
+        apart: str = "",
+    ) -> None:  # fmt: skip
+        self._inner, self._given, self._worth, self._apart = inner, given, worth, apart
         self._bounced: dict[bytes, None] = {}
         self._counter = itertools.count()
         try:
@@ -74,7 +76,7 @@ class CacheCollector:
     async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
         """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
         began = time.perf_counter()
-        key = digest(request, headers, headers if self._given is None else self._given(request), guise)
+        key = digest(request, headers, headers if self._given is None else self._given(request), guise, self._apart)
         if key in self._bounced:  # its answer led back here
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
@@ -164,7 +166,9 @@ class CacheCollector:
             return
 
 
-def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str], guise: Guise | None = None) -> bytes:
+def digest(
+    request: Request, headers: Mapping[str, str], given: Mapping[str, str], guise: Guise | None = None, apart: str = ""
+) -> bytes:
     """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is on the disk), and
     the names of all cookies that are sent; and whether it was a browser that asked, whichever.
 
@@ -180,6 +184,8 @@ def digest(request: Request, headers: Mapping[str, str], given: Mapping[str, str
     asked = [request.method, request.url, request.body, secret, names]
     if guise is not None and guise.browser:
         asked.append("browser")
+    if apart:
+        asked.append(f"by {apart}")
     return hashlib.blake2b(_pack(asked), digest_size=24).digest()
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gossamer import url as urls
 from gossamer.proxy import Wanted
+from gossamer.render import USUAL, Render
 from gossamer.site import Pace
 from gossamer.sites.loading import LoadedSite
 
@@ -25,6 +26,7 @@ class Needs(NamedTuple):
     browser: tuple[str, ...] = ()
     unlocker: str = ""
     proxies: Wanted | None = None
+    render: Render = USUAL
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -49,6 +51,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.browser for site in own), ()),
         first((site.unlocker for site in own), ""),
         next((site.proxies for site in own if site.proxies is not None), None),
+        next((site.render for site in own if site.render != USUAL), USUAL),
     )
 
 

@@ -1,0 +1,150 @@
+"""A running Chromium: found, started with one way out (ours), lent out context by context, ended with all that it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import OrderedDict
+from typing import Any
+
+from gossamer.collectors.http import Resolver
+from gossamer.collectors.tunnel import Tunnel
+from gossamer.errors import ConfigError
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+IDLE = 32
+"""Contexts that are kept with nothing to do."""
+START, END = 30.0, 5.0
+"""Seconds that a browser, and a page, has to come and to go."""
+FLAGS = (
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--js-flags=--max-old-space-size=512",
+)  # fmt: skip
+INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
+
+
+def find(path: str | None) -> str:
+    """The browser's program. Raises ConfigError that says what to install."""
+    try:
+        import playwright.async_api
+    except ImportError as missing:
+        raise ConfigError("the browser rung needs Playwright: pip install 'gossamer[browser]'") from missing
+    del playwright
+    found = shutil.which(path) if path else next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if found is None:
+        raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
+    return found
+
+
+class Kept:
+    """A context (its cookies, its cache, its connections) and its way out; one page at a time has it."""
+
+    def __init__(self, domain: str, tunnel: Tunnel) -> None:
+        self.domain, self.tunnel = domain, tunnel
+        self.context: Any = None
+        self.used = False
+
+
+class Chromium:
+    """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
+
+    def __init__(self, resolver: Resolver, agent: str | None) -> None:
+        """`agent`: the user agent; None: the browser's own, as of one with a window."""
+        self._resolver, self._agent = resolver, agent
+        self._nowhere = Tunnel(resolver)
+        self._driver: Any = None
+        self._browser: Any = None
+        self._idle: OrderedDict[Kept, None] = OrderedDict()
+        self._all: set[Kept] = set()
+        self._own: str | None = None
+        self.pages = self.busy = 0
+        self.dead = self._closed = False
+
+    async def start(self, program: str) -> None:
+        """Start it. Raises Playwright's Error, OSError, TimeoutError."""
+        from playwright.async_api import async_playwright
+
+        await self._nowhere.open()
+        flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
+        if self._agent is not None:
+            flags.append(f"--user-agent={self._agent}")
+        async with asyncio.timeout(START):
+            self._driver = await async_playwright().start()
+            self._browser = await self._driver.chromium.launch(
+                executable_path=program, args=flags, chromium_sandbox=os.geteuid() != 0, handle_sigint=False, handle_sigterm=False,
+                handle_sighup=False,
+            )  # fmt: skip
+            self._browser.on("disconnected", self._died)
+            if self._agent is None:
+                page = await self._browser.new_page()
+                self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
+                await page.close()
+
+    async def take(self, domain: str) -> Kept:
+        """A context for a page of a domain: one that is kept, else a new one."""
+        self.pages += 1
+        self.busy += 1
+        kept = next((one for one in reversed(self._idle) if one.domain == domain), None)
+        if kept is not None:
+            del self._idle[kept]
+            return kept
+        tunnel = Tunnel(self._resolver)
+        await tunnel.open()
+        kept = Kept(domain, tunnel)
+        self._all.add(kept)
+        kept.context = await self._browser.new_context(
+            user_agent=self._own, locale="en-US", proxy={"server": tunnel.url, "bypass": "<-loopback>"},
+            accept_downloads=False, service_workers="block", permissions=[],
+        )  # fmt: skip
+        kept.context.on("page", _only)
+        return kept
+
+    async def give(self, kept: Kept | None, sound: bool) -> None:
+        """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""
+        self.busy -= 1
+        if kept is None:
+            return
+        kept.tunnel.end()
+        kept.used = True
+        if sound and not self.dead:
+            self._idle[kept] = None
+            if len(self._idle) <= IDLE:
+                return
+            kept = self._idle.popitem(last=False)[0]
+        await self._drop(kept)
+
+    async def close(self) -> None:
+        """End it, in a while that is bounded; what is left the driver kills."""
+        self.dead = True
+        if self._closed:
+            return
+        self._closed = True
+        for ending in (self._browser and self._browser.close, self._driver and self._driver.stop):
+            if ending:
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(END):
+                        await ending()
+        for tunnel in (self._nowhere, *(kept.tunnel for kept in self._all)):
+            await tunnel.close()
+
+    async def _drop(self, kept: Kept) -> None:
+        self._all.discard(kept)
+        await kept.tunnel.close()
+        if kept.context is not None and not self.dead:
+            async with asyncio.timeout(END):
+                await kept.context.close()
+
+    def _died(self, _browser: Any) -> None:
+        self.dead = True
+
+
+async def _only(page: Any) -> None:
+    """A window that a page opens is closed."""
+    with contextlib.suppress(Exception):
+        if await page.opener() is not None:
+            await page.close()

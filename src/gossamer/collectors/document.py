@@ -1,0 +1,171 @@
+"""One page in a context: our cookies go in, the document comes out as a Page, or why there is none; new cookies with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Mapping
+from email.utils import formatdate
+from typing import Any
+
+from playwright.async_api import Error
+
+from gossamer.collectors.chromium import END, Kept
+from gossamer.collectors.failures import Why
+from gossamer.collectors.rendering import Rendering
+from gossamer.collectors.watching import REDIRECTS, Watch
+from gossamer.page import Failure, Headers, Page
+from gossamer.render import Render
+from gossamer.request import Request, split
+
+NAME = "browser"
+_FINAL = (
+    "ERR_CERT_AUTHORITY_INVALID",
+    "ERR_CERT_COMMON_NAME_INVALID",
+    "ERR_CERT_DATE_INVALID",
+    "ERR_TOO_MANY_REDIRECTS",
+)
+
+
+class Document:
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body."""
+
+    def __init__(self, kept: Kept, request: Request, at: float, began: float, wire: int) -> None:
+        self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
+        self._authority = split(request.url)[1]
+        self._host = self._authority.rpartition(":")[0] if re.search(r":\d+$", self._authority) else self._authority
+
+    async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
+        """Load it, with a page of its own. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
+        context = self._kept.context
+        page = await context.new_page()
+        watch = None
+        try:
+            cdp = await context.new_cdp_session(page)
+            watch = Watch(cdp, self._request, headers, not self._kept.used)
+            before = await self._lend(headers)
+            await watch.start(render)
+            rendering = Rendering(page, cdp, watch)
+            problem = ""
+            try:
+                await rendering.load(self._request.url, render, ends)
+            except Error as error:
+                problem = str(error)
+            result = await self._outcome(rendering, watch, problem, render)
+            if isinstance(result, Page):
+                result.headers += changed(before, await self._cookies(), self._host)
+            return result
+        finally:
+            if watch is not None:
+                await watch.end()
+            async with asyncio.timeout(END):
+                await page.close()
+
+    async def _lend(self, headers: Mapping[str, str]) -> dict[tuple[str, ...], dict[str, Any]]:
+        """The cookies that the request carries, beside those that the context has; all of those."""
+        sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+        context = self._kept.context
+        if sent:
+            known = {one["name"]: one for one in await context.cookies(self._request.url)}
+            more = []
+            for pair in sent.split("; "):
+                name, _, value = pair.partition("=")
+                place = (
+                    {key: known[name][key] for key in ("domain", "path")}
+                    if name in known
+                    else {"domain": self._host, "path": "/"}
+                )
+                if name and known.get(name, {}).get("value") != value:
+                    more.append({"name": name, "value": value, **place})
+            with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
+                await context.add_cookies(more)
+        return await self._cookies()
+
+    async def _cookies(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        return {(one["name"], one["domain"], one["path"]): one for one in await self._kept.context.cookies()}
+
+    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str, render: Render) -> Page | Failure:
+        tunnel = self._kept.tunnel
+        if tunnel.over:
+            return self._failure(watch, Why("too-large", "with all that belongs to it the page is too large", True))
+        if watch.refused:
+            return self._failure(watch, Why("content-type", f"its content type is {watch.refused[:100]}", True))
+        if watch.main is None:
+            return self._failure(watch, tunnel.refused.get(self._authority) or why(problem))
+        status, headers = watch.main
+        if watch.target is not None and status < 300:
+            return self._page(watch, 302, [("location", watch.target)], b"", "")
+        if watch.raw is not None:
+            if len(watch.raw) > self._wire:
+                return self._failure(watch, Why("too-large", f"the body is larger than {self._wire} bytes", True))
+            return self._page(watch, status, headers, watch.raw, "")
+        empty = "net::" in problem and (status < 200 or status in (204, 205) or status >= 400)
+        if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
+            return self._page(watch, status, headers, b"", "")
+        if "Timeout" in problem:
+            return self._failure(watch, Why("timeout", f"nothing on the page is {render.wait}"))
+        if problem:
+            return self._failure(watch, why(problem))
+        body, version = await rendering.read(2 * self._wire)
+        if isinstance(body, int):
+            return self._failure(watch, Why("too-large", f"it has {body} characters", True))
+        return self._page(watch, status, headers, body, version)
+
+    def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:
+        spoken = {"h2": "2", "h3": "3", "http/1.0": "1.0"}.get(version, "1.1")
+        return Page(
+            self._request.url, status, headers, body, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, NAME, spoken,
+            self._kept.tunnel.addresses.get(self._authority), watch.asked, lag=self._lag(watch),
+        )  # fmt: skip
+
+    def _failure(self, watch: Watch, found: Why) -> Failure:
+        return Failure(
+            found.reason, found.detail, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, found.final, NAME,
+            watch.main[0] if watch.main else None, sent=watch.main is not None or not self._kept.tunnel.refused,
+            lag=self._lag(watch),
+        )  # fmt: skip
+
+    def _lag(self, watch: Watch) -> float:
+        return max(0.0, watch.asked_at - self._began) if watch.asked else 0.0
+
+
+def why(problem: str) -> Why:
+    """What Chromium's or Playwright's error means.
+
+    >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
+    Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
+    """
+    found = re.search(r"net::(ERR_\w+)", problem)
+    if found is None:
+        return Why("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
+    code = found[1]
+    if "CERT" in code or "SSL" in code:
+        return Why("tls", code, code in _FINAL)
+    return Why("connect" if "SOCKS" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
+
+
+def changed(
+    before: Mapping[tuple[str, ...], dict[str, Any]], after: Mapping[tuple[str, ...], dict[str, Any]], host: str
+) -> Headers:
+    """The cookies of a host that came, changed or went, as Set-Cookie headers."""
+    out = []
+    for key in [*after, *(key for key in before if key not in after)]:
+        now, old = after.get(key), before.get(key)
+        name, domain, path = key
+        bare = domain.lstrip(".")
+        own = host == bare or (domain.startswith(".") and host.endswith(domain))
+        if not own or (now is not None and old is not None and now["value"] == old["value"]):
+            continue
+        words = [f"{name}={now['value'] if now else ''}", f"Path={path}"]
+        if domain.startswith("."):
+            words.append(f"Domain={bare}")
+        if now is None:
+            words.append("Max-Age=0")
+        elif now.get("expires", -1) > 0:
+            words.append(f"Expires={formatdate(now['expires'], usegmt=True)}")
+        if (now or old or {}).get("secure"):
+            words.append("Secure")
+        out.append(("set-cookie", "; ".join(words)))
+    return out

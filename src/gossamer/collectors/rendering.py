@@ -1,0 +1,100 @@
+"""A page in a browser: gone to, waited for, scrolled, read as it then stands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from gossamer.collectors.watching import Watch
+from gossamer.render import Render
+
+QUIET, MORE = 0.05, 3.0
+"""After the load event: seconds without a request under way, and the most that is waited for them."""
+IDLE = 0.5
+POLL = 0.01
+STEPS = 100
+"""Scrolls at most."""
+_ENDLESS = ("eventsource", "websocket", "ping", "media")
+
+
+class Rendering:
+    """The load of one page, whose main document is watched."""
+
+    def __init__(self, page: Any, cdp: Any, watch: Watch) -> None:
+        self._page, self._cdp, self._watch = page, cdp, watch
+        self._under_way: set[Any] = set()
+        self._changed = time.monotonic()
+        page.on("load", lambda _: watch.away.set())
+        page.on("request", self._begun)
+        page.on("requestfinished", self._over)
+        page.on("requestfailed", self._over)
+
+    async def load(self, url: str, render: Render, ends: float) -> None:
+        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where no document came."""
+        await self._page.goto(url, wait_until="commit", timeout=0)
+        with contextlib.suppress(TimeoutError):  # what hangs for half of the time is not waited for
+            async with asyncio.timeout((ends - time.monotonic()) / 2):
+                await self._watch.away.wait()
+        if render.wait == "idle":
+            await self._quiet(IDLE, ends)
+        else:
+            await self._quiet(QUIET, min(ends, time.monotonic() + MORE))
+        if render.wait not in ("load", "idle") and self._watch.target is None:
+            await self._page.wait_for_selector(
+                f"css={render.wait}", state="attached", timeout=max(1.0, (ends - time.monotonic()) * 1000)
+            )
+        if render.scroll:
+            await self._scroll(ends)
+
+    async def read(self, most: int) -> tuple[bytes | int, str]:
+        """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
+        world = await self._cdp.send("Page.createIsolatedWorld", {"frameId": self._watch.frame})
+        found = await self._cdp.send("Runtime.evaluate", {
+            "expression": f"({script()})({most})", "contextId": world["executionContextId"], "returnByValue": True,
+        })  # fmt: skip
+        text, protocol = found["result"]["value"]
+        if isinstance(text, int):
+            return text, protocol
+        body: bytes = text.encode("utf-8", "replace")
+        # a mark, for the headers and the document may name the encoding in which it came
+        return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+
+    def _begun(self, request: Any) -> None:
+        if request.resource_type not in _ENDLESS:
+            self._under_way.add(request)
+            self._changed = time.monotonic()
+
+    def _over(self, request: Any) -> None:
+        self._under_way.discard(request)
+        self._changed = time.monotonic()
+
+    async def _quiet(self, seconds: float, ends: float) -> None:
+        """Until no request was under way for so long, or `ends`."""
+        while (now := time.monotonic()) < ends and self._watch.target is None:
+            if not self._under_way and now - self._changed >= seconds:
+                return
+            await asyncio.sleep(POLL)
+
+    async def _scroll(self, ends: float) -> None:
+        """To the end, as long as it grows."""
+        before = -1.0
+        for _ in range(STEPS):
+            height = await self._page.evaluate(
+                "() => { const top = document.scrollingElement; if (!top) return 0;"
+                " window.scrollTo(0, top.scrollHeight); return top.scrollHeight; }"
+            )
+            if height == before or time.monotonic() >= ends:
+                return
+            before = height
+            self._changed = time.monotonic()
+            await self._quiet(IDLE, ends)
+
+
+@lru_cache(1)
+def script() -> str:
+    """What reads a document."""
+    return resources.files("gossamer.collectors").joinpath("rendered.js").read_text("utf-8")

@@ -1,0 +1,124 @@
+"""The main document of a page, watched over: a redirect or a script's way to another page is given back, not followed; what is no HTML
+is read as it came. Images, fonts and media are not loaded unless they are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from playwright.async_api import Error
+
+from gossamer.collectors.http import ACCEPT
+from gossamer.page import Headers
+from gossamer.render import Render
+from gossamer.request import Request
+
+KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
+REDIRECTS = (301, 302, 303, 307, 308)
+HTML = ("", "text/html", "application/xhtml+xml")
+RELOADS = 3
+"""Times that a page may load itself anew, as after a test whether scripts run."""
+
+
+class Watch:
+    """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of what is no HTML;
+    `target`: where a script leads, then `away` is set; `refused`: the content type that was not read."""
+
+    def __init__(self, cdp: Any, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
+        self._cdp, self._request = cdp, request
+        self._headers = {name: value for name, value in headers.items() if name.lower() != "cookie"}
+        if not fresh:
+            self._headers = {"Cache-Control": "no-cache"} | self._headers
+        self.frame = self._first = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.asked = 0
+        self.asked_at = 0.0
+        self.main: tuple[int, Headers] | None = None
+        self.raw: bytes | None = None
+        self.refused = ""
+        self.target: str | None = None
+        self.away = asyncio.Event()
+
+    async def start(self, render: Render) -> None:
+        """From now on the page's requests are seen."""
+        tree = await self._cdp.send("Page.getFrameTree")
+        self.frame = tree["frameTree"]["frame"]["id"]
+        self._cdp.on("Fetch.requestPaused", self._paused)
+        stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
+        blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
+        blocked.append({"urlPattern": "*/favicon.ico*"})
+        await self._cdp.send("Fetch.enable", {"patterns": stages + blocked})
+
+    async def end(self) -> None:
+        """Nothing more is heard."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _paused(self, event: dict[str, Any]) -> None:
+        task = asyncio.ensure_future(self._answer(event))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, event: dict[str, Any]) -> None:
+        """Say what becomes of a request that waits; when the page is gone, nobody asks any more."""
+        try:
+            if event["resourceType"] != "Document":
+                await self._fail(event, "BlockedByClient")
+            elif event.get("frameId") != self.frame:
+                await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            elif "responseStatusCode" in event:
+                await self._response(event)
+            elif "responseErrorReason" in event:
+                await self._fail(event, event["responseErrorReason"])
+            else:
+                await self._document(event)
+        except Error:
+            pass
+
+    async def _document(self, event: dict[str, Any]) -> None:
+        """The main frame asks for a document: the first is ours, the same again is let through, another is given back."""
+        asked = event["request"]
+        url = asked["url"].partition("#")[0]
+        self._first = self._first or url
+        if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
+            if asked["method"] == "GET" and url != self._first:
+                self.target = self.target or url
+                self.away.set()
+            await self._fail(event, "Aborted")
+            return
+        self.asked += 1
+        self.asked_at = self.asked_at or time.perf_counter()
+        given = {name.lower() for name in self._headers}
+        headers = {name: value for name, value in asked["headers"].items() if name.lower() not in given} | self._headers
+        change: dict[str, Any] = {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
+        if not again:
+            change["method"] = self._request.method
+            if self._request.body is not None:
+                change["postData"] = base64.b64encode(self._request.body.encode("utf-8", "surrogatepass")).decode()
+        await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
+
+    async def _response(self, event: dict[str, Any]) -> None:
+        """The main document's answer: HTML goes on into the page, all else ends here."""
+        headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
+        status = int(event["responseStatusCode"])
+        self.main = status, headers
+        found = dict(reversed(headers))
+        kind = found.get("content-type", "").partition(";")[0].strip().lower()
+        if status in REDIRECTS and "location" in found:
+            await self._fail(event, "Aborted")
+        elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+        elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
+            got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+            self.raw = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
+            await self._fail(event, "Aborted")
+        else:
+            self.refused = kind
+            await self._fail(event, "Aborted")
+
+    async def _fail(self, event: dict[str, Any], reason: str) -> None:
+        await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})

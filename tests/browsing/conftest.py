@@ -1,0 +1,121 @@
+"""A site of a few pages, and browsers that are let to it: a real Chromium."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gossamer.collectors.browser import BrowserCollector
+from gossamer.egress.resolver import Resolver
+from gossamer.page import Failure, Page
+from gossamer.render import Render
+from gossamer.request import Request
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a browser there is nothing to test; in CI there is one."""
+    here = os.path.dirname(__file__)
+    if shutil.which("chromium") is None and os.environ.get("CI") != "true":
+        for item in items:
+            if str(item.path).startswith(here):
+                item.add_marker(pytest.mark.skip(reason="needs chromium"))
+
+
+class Stage(http.server.ThreadingHTTPServer):
+    """Answers by path: a body, or a status, headers and a body. `seen`: (path, headers) of each request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
+        self.pages: dict[str, Any] = {}
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        """A URL of it."""
+        return f"http://{host}:{self.server_port}{path}"
+
+    def paths(self) -> list[str]:
+        """What was asked for, in order."""
+        return [path for path, _ in self.seen]
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    server: Stage
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        if length := int(self.headers.get("content-length", 0)):
+            self.server.bodies.append(self.rfile.read(length))
+        made = self.server.pages.get(self.path, (404, {}, b"nothing"))
+        if callable(made):
+            made = made()
+        status, headers, body = made if isinstance(made, tuple) else (200, {}, made)
+        body = body.encode() if isinstance(body, str) else body
+        self.send_response(status)
+        for name, value in ({"content-type": "text/html"} | headers).items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815 - http.server's name
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    server = Stage()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+async def here(_host: str, _port: int) -> list[str]:
+    """Every name leads to this machine."""
+    return ["127.0.0.1"]
+
+
+Make = Callable[..., BrowserCollector]
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Make]:
+    """`browser(**options)`: a collector that says it is `test/1`, allowed to this machine."""
+    made: list[BrowserCollector] = []
+
+    def make(
+        resolver: Resolver | None = None, looks: Callable[[str], Render] = lambda _: Render(), **more: Any
+    ) -> BrowserCollector:
+        options = {"agent": "test/1", "domain": lambda host: host, "total": 20.0} | more
+        made.append(BrowserCollector(resolver or Resolver(["127.0.0.0/8"], lookup=here), render=looks, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.close()
+
+
+async def page(collector: BrowserCollector, url: str, headers: dict[str, str] | None = None, **more: Any) -> Page:
+    """The page at a URL, for there is one."""
+    got = await collector.collect(Request(url, **more), headers or {})
+    assert isinstance(got, Page), got
+    return got
+
+
+async def failure(collector: BrowserCollector, url: str, **more: Any) -> Failure:
+    """Why there is none."""
+    got = await collector.collect(Request(url, **more), {})
+    assert isinstance(got, Failure), got
+    return got
