@@ -121,7 +121,7 @@ def _odd(status: int, body: bytes, url: str) -> bool:
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
     if _USUAL.match(title) and not _NOTICE.search(title):
-        if len(body) > LARGE:
+        if len(body) > LARGE or body.count(b"<a ") > LINKS:
             return False
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
         if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
