@@ -59,6 +59,7 @@ class Dialling:
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self._disguised = any(IMPERSONATED in ladder for ladder in ladders)
+        self._of_host = lru_cache(10_000)(lambda host: ordered(needs(host).ladder or self._settings.ladder))
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
@@ -74,8 +75,7 @@ class Dialling:
         """The rungs that a request may be made on, the cheapest first."""
         if request.rung in RUNGS:
             return (request.rung,)
-        wanted = self._needs(split(request.url)[1]).ladder or self._settings.ladder
-        return tuple(rung for rung in RUNGS if rung in wanted)
+        return self._of_host(split(request.url)[1])
 
     def free(self, request: Request) -> tuple[str, ...]:
         """The rungs that robots.txt may be asked for on: no browser is opened for it, and no unlocker paid."""
@@ -154,6 +154,11 @@ class Dialling:
         made.alone = self._alone
         self._unlocked.append(made)
         return made
+
+
+def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
+    """The rungs of a ladder, the cheapest first."""
+    return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
 def sessions(

@@ -17,6 +17,8 @@ from gossamer.frontier.store import Store
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States in which somebody works on a crawl, or will; `ending`: a fleet is closing its outputs."""
+SUBMITTING = "it is being submitted; if that ended early, submit it again"
+"""Why a crawl of the fleet is paused before its first URL."""
 REMOVING = "removing"
 """The state of a crawl that is being cleaned away; nobody may begin it."""
 
@@ -135,7 +137,8 @@ class Crawls:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
-        fields: dict[str, str] = {"state": state, "reason": "", "ended_at": "", "outputs": json.dumps(outputs)}
+        fields: dict[str, str] = {"state": state, "ended_at": "", "outputs": json.dumps(outputs)}
+        fields["reason"] = "" if state == "running" else SUBMITTING
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
         fields["limits"] = json.dumps(limits or {})

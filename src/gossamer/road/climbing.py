@@ -19,6 +19,8 @@ from gossamer.verdict import Verdict
 RENDERING = "rendering"
 TO_PEOPLE = ("login", "decoy")
 """Blocks that no rung helps against."""
+TO_OWNERS = (407, 451)
+"""Bare statuses that speak of a proxy or of the law, not of us."""
 
 
 class Memory(Protocol):
@@ -91,6 +93,6 @@ def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) ->
     if isinstance(result, Failure):
         return ""
     if block is not None and block.kind not in TO_PEOPLE:
-        return block.kind if not block.bare or result.status in (403, 429, 503) else ""
+        return block.kind if not block.bare or result.status not in TO_OWNERS else ""
     renders = "browser" in rungs and block is None
     return RENDERING if renders and needs_rendering(result.status, result.headers, result.body, result.url) else ""

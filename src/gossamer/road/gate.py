@@ -124,12 +124,15 @@ class Gate:
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
         """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what the owner says."""
-        for rung in self._ladder(request):
+        rungs = self._ladder(request)
+        for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             began = time.monotonic()
             asked = msgspec.structs.replace(request, rung=rung)
             result = await self._rungs(asked).collect(asked, max(claim.delay, claim.floor))
-            if isinstance(result, Failure) or not block(result.status, result.headers, result.body, result.url):
+            if isinstance(result, Failure) or rung == rungs[-1]:
+                break
+            if block(result.status, result.headers, result.body, result.url) is None:
                 break
             at = began + result.lag + max(claim.delay, claim.floor)
         return result, began

@@ -11,6 +11,7 @@ import msgspec
 from gossamer.guise import Guise, Lent
 from gossamer.page import Failure, Page
 from gossamer.parts import Collector, Given
+from gossamer.politeness.blocks import Block
 from gossamer.request import Request
 
 
@@ -65,9 +66,9 @@ class Rung(NamedTuple):
             return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
         return await go()
 
-    def blocked(self, page: Page, host: str) -> None:
-        """A page turned out to be a block page."""
-        if self.proxies is not None and page.proxy is not None:
+    def blocked(self, page: Page, block: Block, host: str) -> None:
+        """A page turned out to be a block page; an empty one, or a log-in, says nothing of the address that we came from."""
+        if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 

@@ -154,7 +154,7 @@ class Visitor:
             block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
             result.block = block.line() if block is not None else None
             if block is not None:
-                self.rungs(request).blocked(result, claim.host)
+                self.rungs(request).blocked(result, block, claim.host)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
                 target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)

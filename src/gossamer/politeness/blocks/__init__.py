@@ -91,7 +91,7 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
     True
     """
     known = flat(headers)
-    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10:
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or wordy(body):
         return False
     page = Answer(status, known, body, url, whole=True)
     if (
