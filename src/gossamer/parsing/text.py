@@ -52,8 +52,8 @@ def text_of(
         return ours
     try:
         import trafilatura
-    except ImportError:
-        raise RuntimeError("quality=\"best\" needs trafilatura: pip install 'gossamer[text]'") from None
+    except ImportError as error:
+        raise RuntimeError(f"quality=\"best\" needs trafilatura ({error}): pip install 'gossamer[text]'") from None
     if len(body) > _LARGE or body.count(b"<") > _TAGS:
         return ours
     try:
