@@ -206,8 +206,9 @@ class Bench:
 
     async def _state(self) -> str:
         """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
-        state, _ = await self.crawls.state(self.setup.crawl)
-        await self._anchored()
+        state, anchors = await self.crawls.look(self.setup.crawl)
+        for pair in anchors:
+            await self._widen(*pair)
         if self.taker.holds:
             self.taker.holds = await self.frontier.unanswered()
         return "spent" if self.dialling.spent and state == "running" else state

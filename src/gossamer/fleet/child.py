@@ -9,12 +9,14 @@ import time
 
 from gossamer.assemble import open_url
 from gossamer.errors import StoreError
-from gossamer.fleet.works import TICK, Me, Works
+from gossamer.fleet.works import LOOK, Me, Works
 from gossamer.frontier.slots import BEAT, Slots
 from gossamer.frontier.store import Store
 
 PATIENCE = 40.0
 """Seconds for which a slice waits for a store that is away; less than it may hang."""
+TICK = 0.5
+"""Seconds between looks whether the worker was told to stop."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -56,9 +58,12 @@ class Child:
         return None if self.me.stopping() else await slots.queue(lane, slot)
 
     async def _until(self, end: float, works: Works) -> None:
-        while time.monotonic() < end and not self._halt.is_set() and not self.me.stopping():
-            await works.look()
-            asked = time.monotonic()
+        look_at = 0.0
+        while (asked := time.monotonic()) < end and not self._halt.is_set() and not self.me.stopping():
+            if asked >= look_at:
+                await works.look()
+                asked = time.monotonic()
+                look_at = asked + LOOK
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._halt.wait(), TICK)
             works.load.late(time.monotonic() - asked - TICK)

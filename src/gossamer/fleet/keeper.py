@@ -24,7 +24,7 @@ log = logging.getLogger("gossamer.worker")
 
 BEAT, RECONCILE = 2.0, 2.0
 """Seconds between signs of life, and between looks at the slots."""
-ORDER = 0.5
+ORDER = 1.0
 
 Send = Callable[[str, int, str], None]
 """Sends the message for a slot: lane, slot, ticket. Raises when the broker does not take it."""

@@ -28,7 +28,7 @@ from gossamer.settings import Settings
 
 log = logging.getLogger("gossamer.worker")
 
-TICK = 0.5
+LOOK = 1.0
 """Seconds between looks at the crawls that there are."""
 DRAIN = 12.0
 """Seconds that a crawl which ended has to settle what is under way here."""
@@ -158,7 +158,7 @@ class Works:
         elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
-            self._shy[task.name] = time.monotonic() + TICK  # its seeds are still being added
+            self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str | None) -> None:
         """Do no work for a crawl for a while, and say why; None: the work is done again."""

@@ -156,7 +156,7 @@ class Crawls:
         await self._do(self.store.client.hset(keys.record(name), "seeded", "1"))
 
     async def state(self, name: str) -> tuple[str, str]:
-        """State and reason, cheap enough to ask twice a second."""
+        """State and reason."""
         state, reason = await self._do(self.store.client.hmget(keys.record(name), ["state", "reason"]))
         return (state or b"cancelled").decode(), (reason or b"").decode()
 
@@ -175,11 +175,17 @@ class Crawls:
         """A seed was redirected: its target's host is in scope, too."""
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
+    async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
+        """State, and all redirected seeds (from, to): cheap enough to ask every second."""
+        pipe = self.store.client.pipeline(transaction=False)
+        pipe.hget(keys.record(name), "state")
+        pipe.smembers(keys.anchors(name))
+        state, found = await self._do(pipe.execute())
+        return (state or b"cancelled").decode(), _pairs(found)
+
     async def anchors(self, name: str) -> list[tuple[str, str]]:
         """All redirected seeds (from, to)."""
-        found = await self._do(self.store.client.smembers(keys.anchors(name)))
-        pairs = sorted(x.decode().split("\t", 1) for x in found)
-        return [(source, target) for source, target in pairs]
+        return _pairs(await self._do(self.store.client.smembers(keys.anchors(name))))
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))
@@ -189,6 +195,11 @@ async def clock(store: Store) -> float:
     """The store's clock, by which crawls of many machines are dated; seconds since the epoch."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
     return int(whole) + int(micro) / 1e6
+
+
+def _pairs(found: set[bytes]) -> list[tuple[str, str]]:
+    pairs = sorted(x.decode().split("\t", 1) for x in found)
+    return [(source, target) for source, target in pairs]
 
 
 def _idle(record: Record, now: float) -> float:

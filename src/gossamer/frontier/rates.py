@@ -16,7 +16,7 @@ from gossamer.frontier.store import Store
 
 KEY = "gossamer:rates"
 FLEET = "fleet"
-LOOK = 0.5
+LOOK = 1.0
 """Seconds between looks whether there is a cap."""
 
 

@@ -15,15 +15,15 @@ class Scores:
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
 
-    async def put(self, name: str, record: bytes) -> None:
-        """Write a worker's record."""
-        await self._do(self._store.client.hset(KEY, f"{self._crawl}\t{name}", record))
-
-    async def all(self) -> list[bytes]:
-        """The records of the crawl's workers, dead ones included."""
-        found = await self._do(self._store.client.hgetall(KEY))
+    async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]:
+        """Write a worker's record: the store's clock, and the records of the crawl's workers, dead ones included."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.time()
+        pipe.hset(KEY, f"{self._crawl}\t{name}", record)
+        pipe.hgetall(KEY)
+        now, _, found = await self._do(pipe.execute())
         mine = f"{self._crawl}\t".encode()
-        return [raw for field, raw in found.items() if field.startswith(mine)]
+        return _seconds(now), [raw for field, raw in found.items() if field.startswith(mine)]
 
     @staticmethod
     async def of_all(store: Store) -> list[bytes]:
@@ -36,8 +36,12 @@ class Scores:
 
     async def now(self) -> float:
         """The store's clock, in seconds since the epoch."""
-        seconds, micros = await self._do(self._store.client.time())
-        return float(seconds) + float(micros) / 1e6
+        return _seconds(await self._do(self._store.client.time()))
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Any, call))
+
+
+def _seconds(time: tuple[int, int]) -> float:
+    seconds, micros = time
+    return float(seconds) + float(micros) / 1e6

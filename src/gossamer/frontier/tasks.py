@@ -23,7 +23,7 @@ return redis.call('HINCRBY', KEYS[1], 'revision', 1)
 
 
 class Task(NamedTuple):
-    """A crawl of the fleet, as a worker looks at it twice a second."""
+    """A crawl of the fleet, as a worker looks at it every second."""
 
     name: str
     state: str

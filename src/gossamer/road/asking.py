@@ -14,8 +14,8 @@ from gossamer.parts import Frontier
 from gossamer.road.room import Caps
 from gossamer.visit import Claimed
 
-LOOK = 0.5
-"""Seconds between looks at all buckets."""
+LOOK, QUIET = 0.5, 1.0
+"""Seconds between looks at all buckets; and after one that found no host whose time comes before the next."""
 TICK = 0.2
 """Longest time in seconds that a store of one bucket is not asked."""
 CAPPED = 0.02
@@ -98,6 +98,8 @@ class Asking:
             self._touched.clear()
             self._look_at = now + LOOK
             self._due = {bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()}
+            if min(self._due.values(), default=now + QUIET) >= self._look_at:
+                self._look_at = now + QUIET
             self.waiting = bool(self._due)
         elif self._touched:
             some, self._touched = sorted(self._touched), set()

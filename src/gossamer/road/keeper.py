@@ -33,7 +33,7 @@ class Keeper:
         """Claims whose hosts are free already."""
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Keep, for ever; `wake` is called after each turn."""
+        """Keep, for ever; `wake` is called after each turn that changed something."""
         renewed = time.monotonic()
         swept = renewed if self._ledger is None else renewed - SWEEP  # who comes after a crash need not wait
         patience = self._frontier.patience
@@ -41,17 +41,19 @@ class Keeper:
         while True:
             await asyncio.sleep(TICK)
             now = time.monotonic()
+            changed = False
             if not patience.away and (outages != patience.outages or now - renewed >= RENEW):
                 if outages != patience.outages:
                     outages, swept = patience.outages, now - SWEEP + BACK
-                renewed = now
+                renewed, changed = now, True
                 await self._renew()
             if not patience.away and now - swept >= SWEEP:
-                swept = now
+                swept, changed = now, True
                 await self._sweep()
             if not patience.away:
-                await self._free_hosts()
-            wake()
+                changed = await self._free_hosts() or changed
+            if changed:
+                wake()
 
     async def _sweep(self) -> None:
         """Return the claims whose lease ran out, and before that of those who died here."""
@@ -68,8 +70,8 @@ class Keeper:
         for lost in await self._frontier.everywhere.renew(tokens):
             self._held.pop(lost, None)
 
-    async def _free_hosts(self) -> None:
-        """What is over but not durable for a while keeps no host waiting."""
+    async def _free_hosts(self) -> bool:
+        """What is over but not durable for a while keeps no host waiting; whether there was some."""
         late = time.monotonic() - TICK
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled():
@@ -80,6 +82,7 @@ class Keeper:
                 self._asking.touch(visit.claim.bucket)
         if over:
             await self._frontier.everywhere.landed(_ends(over))
+        return bool(over)
 
 
 def _ends(over: Mapping[int, list[Visit]]) -> dict[int, list[Settle]]:

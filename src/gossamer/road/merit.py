@@ -24,8 +24,7 @@ GONE = 60.0
 class Scores(Protocol):
     """Where the records lie (`frontier.scores`)."""
 
-    async def put(self, name: str, record: bytes) -> None: ...
-    async def all(self) -> list[bytes]: ...
+    async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
     async def now(self) -> float: ...
 
@@ -102,16 +101,16 @@ class Merit:
 
     async def look(self, room: bool) -> None:
         """One turn of `keep`."""
-        now = await self._scores.now()
+        now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
             for means, was, n in zip((self.mine.easy, self.mine.hard), self._counted, counted, strict=True):
                 rate(means, n - was, now - self.mine.at)
-        self._counted, self._clock = counted, now - time.monotonic()
+        self._counted = counted
         self.mine.at, self.mine.room = now, room
-        await self._scores.put(self.mine.name, msgspec.json.encode(self.mine))
-        found = read(await self._scores.all())
-        self.others = [one for one in found if one.name != self.mine.name]
+        now, records = await self._scores.tell(self.mine.name, msgspec.json.encode(self.mine))
+        self._clock = now - time.monotonic()
+        self.others = [one for one in read(records) if one.name != self.mine.name]
         for one in self.others:
             if now - one.at > GONE:
                 await self._scores.drop(one.name)

@@ -21,8 +21,10 @@ from gossamer.road.merit import Merit
 from gossamer.road.room import Alone, Caps, Room
 from gossamer.visit import Claim, Settle, Visit
 
-LOOK = 0.5
+LOOK = 1.0
 """Seconds between looks at the crawl's state."""
+IDLE = 0.5
+"""Longest rest in seconds while no visit is under way."""
 GRACE = 8.0
 """Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
 ANSWER = 1.0
@@ -111,7 +113,7 @@ class Worker:
             if self._out and len(self._ready) > 1:
                 self._return_all()
             self._begin()
-            if self.frontier.patience.patient:
+            if self.frontier.patience.patient and self._asking.next_at <= time.monotonic():
                 limit = await unless_stopped(asyncio.create_task(self._claim()), self._stop, ANSWER) or ""
             else:
                 limit = await self._claim()
@@ -231,8 +233,9 @@ class Worker:
         pause = max(0.0, self._asking.next_at - time.monotonic())
         if self._paused or self._out or self.frontier.patience.away:
             pause = TICK
+        longest = TICK if self.busy or self._ready else IDLE
         try:
-            async with asyncio.timeout(min(max(pause, 0.001), TICK)):
+            async with asyncio.timeout(min(max(pause, 0.001), longest)):
                 await self._news.wait()
         except TimeoutError:
             pass

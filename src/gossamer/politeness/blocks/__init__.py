@@ -51,9 +51,9 @@ _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
     rb"|request|sorry|wait|challenge|ddos"
-    rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]",
-    re.IGNORECASE,
+    rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
+"""Words of the titles of notices, in lower case."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
@@ -120,8 +120,8 @@ def _odd(status: int, body: bytes, url: str) -> bool:
     title = found[1] if found is not None else b""
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
-    if _USUAL.match(title) and not _NOTICE.search(title):
-        if len(body) > LARGE or body.count(b"<a ") > LINKS:
+    if _USUAL.match(title) and not _NOTICE.search(title.lower()):
+        if len(body) > LARGE:
             return False
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
         if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
