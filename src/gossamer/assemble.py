@@ -38,6 +38,7 @@ from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
+from gossamer.revisit import known
 from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -145,8 +146,8 @@ class Bench:
         files, own_tables = outputs(setup, self.sites)
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
-            files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone,
-            ours=ours,
+            files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone, ours=ours,
+            known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
         )  # fmt: skip
         self._visits = self._visitor(settings)
         self._fleet(lanes)
@@ -166,10 +167,11 @@ class Bench:
         )  # fmt: skip
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
-            retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self._anchored,
+            retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat,
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder) if self.dialling.climbs else None,
+            remembers=not self.setup.segment,
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings) -> None:
@@ -205,17 +207,18 @@ class Bench:
         return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
 
     async def _state(self) -> str:
-        """The crawl's state; redirected seeds that other workers met widen the scope here, too."""
-        state, anchors = await self.crawls.look(self.setup.crawl)
-        for pair in anchors:
-            await self._widen(*pair)
+        """The crawl's state, or that it may spend no more."""
+        state = await self.anchored()
         if self.taker.holds:
             self.taker.holds = await self.frontier.unanswered()
         return "spent" if self.dialling.spent and state == "running" else state
 
-    async def _anchored(self) -> None:
-        for pair in await self.crawls.anchors(self.setup.crawl):
+    async def anchored(self) -> str:
+        """Widen the scope as redirected seeds do; the crawl's state."""
+        state, anchors = await self.crawls.look(self.setup.crawl)
+        for pair in anchors:
             await self._widen(*pair)
+        return state
 
     async def _anchor(self, source: str, target: str) -> None:
         if (source, target) not in self._anchors and not self.setup.open:  # else the child is inside of itself

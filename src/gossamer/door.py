@@ -27,6 +27,7 @@ from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
 from gossamer.page import Page
+from gossamer.refreshing import passes, visit_again
 from gossamer.road.reading import last_read
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary
@@ -69,9 +70,9 @@ async def crawl(
     ready(job.settings)
     setup, given = prepare(job, taps.only)
     stop = stop or asyncio.Event()
-    folder = Path(job.settings.data) / setup.crawl
-    with held(folder, setup.crawl):
+    with held(Path(job.settings.data) / setup.crawl, setup.crawl):
         store, embedded = await open_store(job.settings)
+        record: Record | None = None
         try:
             setup.store = store.url
             record, over = await begin(setup, store, job)
@@ -80,13 +81,14 @@ async def crawl(
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
             async with timed(store, record):
+                await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
                 async with feeding(setup, store, given.sources):
                     outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
-        except InUse:  # it is somebody else's
-            raise
         except GossamerError as error:
+            if record is None:  # it is somebody else's, or stays as it is
+                raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
             raise
@@ -104,9 +106,11 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
         raise ConfigError(
             f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
         )
-    limits = {name: getattr(setup.job.settings, name) for name in LIMITS}
+    limits = {name: getattr(job.settings, name) for name in LIMITS}
     more = known is not None and larger(known.limits, limits)
-    if known is not None and job.fresh:
+    anew = await passes(setup, store, known)
+    anchors = (await crawls.look(setup.crawl))[1] if anew else []
+    if known is not None and (job.fresh or anew):
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
         await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
@@ -114,8 +118,11 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
-    outputs = [output.spec for output in setup.job.outputs]
-    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state)
+    record = await crawls.begin(
+        setup.crawl, setup.spec, [one.spec for one in setup.job.outputs], setup.sites, limits, state, anew
+    )
+    for pair in anchors:
+        await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:
         await regain(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
@@ -162,14 +169,8 @@ class Run:
     """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
-        self,
-        setup: Setup,
-        store: Store,
-        embedded: Embedded | None,
-        watch: Watch | None,
-        stop: asyncio.Event,
-        taps: Taps,
-    ) -> None:
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
+    ) -> None:  # fmt: skip
         self.setup, self.store, self.embedded, self.watch, self.stop, self.taps = (
             setup,
             store,
@@ -178,8 +179,7 @@ class Run:
             stop,
             taps,
         )
-        wanted = setup.job.settings.processes
-        self.processes = (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
+        self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
 

@@ -25,6 +25,8 @@ class Job(msgspec.Struct, kw_only=True):
     pages: str | None = None
     name: str | None = None
     fresh: bool = False
+    refresh: bool = False
+    """Visit again what is known; only what changed is written."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}

@@ -10,7 +10,7 @@ from gossamer.errors import Moved, Stale
 from gossamer.guise import Guise
 from gossamer.page import Failure, Page
 from gossamer.request import Request
-from gossamer.visit import Adds, Attempt, Claim, Claimed, Commit, Row, Settle
+from gossamer.visit import Adds, Attempt, Claim, Claimed, Commit, Row, Seen, Settle
 
 
 class Patience(Protocol):
@@ -116,9 +116,9 @@ class FileOutput(Protocol):
 
 
 class Log(Protocol):
-    """The attempts log: at least once, never exact."""
+    """A log of the visits, of attempts or of what is known since: at least once, never exact."""
 
-    def write(self, attempts: Sequence[Attempt]) -> None: ...
+    def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None: ...
 
 
 class TableSink(Protocol):

@@ -20,6 +20,23 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a URL since it was visited last, in a pass that visits it again."""
+
+    status: int = 0
+    """0: no answer came, or none was asked for."""
+    etag: str = ""
+    modified: str = ""
+    """Last-Modified, as it was sent."""
+    body: str = ""
+    """XXH3-64 of the body, hex."""
+    said: str = ""
+    """XXH3-64 of what its page record says of its content, hex."""
+    error: str = ""
+    end: str = ""
+    """The URL that it was redirected to."""
+
+
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A URL to visit. `url` is the fetch form: WHATWG-serialized, no fragment, no credentials."""
 
@@ -45,9 +62,24 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     rung: str | None = None
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
+    known: Known | None = None
 
 
-EXTRA = ("hops", "method", "headers", "body", "use", "carry", "id", "country", "region", "proxy", "rung", "added_at")
+EXTRA = (
+    "hops",
+    "method",
+    "headers",
+    "body",
+    "use",
+    "carry",
+    "id",
+    "country",
+    "region",
+    "proxy",
+    "rung",
+    "added_at",
+    "known",
+)
 _EXTRA = frozenset(EXTRA)
 
 
@@ -95,4 +127,6 @@ def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
         )
     if "hops" in extra:
         extra["hops"] = tuple(extra["hops"])
+    if "known" in extra:
+        extra["known"] = msgspec.convert(extra["known"], Known)
     return Request(f"{scheme}://{host}{path}", depth, priority, referrer, **extra)

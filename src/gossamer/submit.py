@@ -28,6 +28,8 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
     """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
+    if job.refresh:
+        raise ConfigError("--refresh works on one machine so far: a fleet keeps no common log of the pages it knows")
     submitted.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
     setup, given = prepare(job)
     store, _ = await open_store(job.settings)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.request import Request
+from gossamer.request import Known, Request
 
 
 class Claim(msgspec.Struct):
@@ -98,6 +98,20 @@ class Attempt(msgspec.Struct):
     error: str | None
 
 
+class Seen(msgspec.Struct, omit_defaults=True):
+    """What is remembered of a visit for a later pass, a line of known.jsonl: the request, and what came of it."""
+
+    url: str
+    """That was asked for first, before any redirect."""
+    at: int
+    """Seconds since the epoch."""
+    known: Known
+    depth: int = 0
+    referrer: str | None = None
+    needs: dict[str, Any] = {}
+    """Whatever else its request has."""
+
+
 Group = tuple[int, str, int, str, str, str]
 """Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or '')."""
 Adds = dict[Group, list[Any]]
@@ -163,6 +177,7 @@ class Visit(msgspec.Struct):
     """Monotonic time at which it was handed to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
+    seen: Seen | None = None
     counts: dict[str, int] = {}
     """Changes of the crawl's counts that this visit makes."""
     adds: Adds = {}

@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "children", "submitted"}, {"door"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "children", "submitted"}, {"door"},
     {"api", "trial", "submit"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

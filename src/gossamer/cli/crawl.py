@@ -62,6 +62,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "name": (str, "--name", "CRAWL", "Its name (default: the site's, or host and six digits)."),
     "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
     "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
+    "refresh": (bool, "--refresh", None, "Visit again what is known; only what changed is written."),
     "text": (bool, "--text", None, "Page records with the page's text."),
     "links": (bool, "--links", None, "Page records with the page's links."),
     "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
@@ -121,13 +122,13 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
     if not words["targets"]:
         raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
-    if words["fresh"] and words["resume"]:
-        raise UsageError("--fresh and --resume exclude one another")
+    if len(given := [f"--{name}" for name in ("fresh", "resume", "refresh") if words[name]]) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude one another")
     if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
         raise UsageError("--priority lies between -1000000 and 1000000")
     return Job(
         targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
-        name=words["name"], fresh=words["fresh"], text=words["text"], links=words["links"],
+        name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"], links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
         priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
         watch=time_of("--watch", words["watch"]),
@@ -212,10 +213,10 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def again(words: list[str]) -> list[str]:
-    """The words of the command that goes on: no --fresh, and what was written stays."""
+    """The words of the command that goes on: no --fresh or --refresh, and what was written stays."""
     out: list[str] = []
     for word in words:
-        if word == "--fresh":
+        if word in ("--fresh", "--refresh"):
             continue
         out.append("-o" if word == "-O" else "--output" if word == "--overwrite" else word)
     return out

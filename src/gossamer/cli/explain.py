@@ -150,7 +150,7 @@ class Teller:
             return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
         self._typed = setup.allowed
         rules = scope(record.spec, self.settings, setup.seeds, setup.open)
-        for pair in await self.census.crawls.anchors(self.name):
+        for pair in (await self.census.crawls.look(self.name))[1]:
             rules = rules.re_anchored(*pair)
         gates = [Gate(*row) for row in rules.explain(url, depth or 0)]
         if depth is None:

@@ -72,7 +72,9 @@ class Runner:
             if shown is not None:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
-            remark(f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --fresh begins it anew")
+            remark(
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh begins anew"
+            )
         return summary
 
     def _aside(self, crawl: str) -> None:

@@ -76,6 +76,8 @@ class Record(msgspec.Struct):
     """It was submitted: any worker of the fleet runs it."""
     weight: int = 1
     """Its share of a fleet's work, against those of the other crawls."""
+    refreshing: bool = False
+    """It visits again what it knew from before."""
 
     def at_work(self, now: float) -> float:
         """A clock that goes on while somebody works on it, in seconds; `now`: the store's."""
@@ -113,7 +115,7 @@ class Crawls:
             float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
             json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
             json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")), float(f.get("idle", 0)), "job" in f,
-            int(f.get("weight", 1)),
+            int(f.get("weight", 1)), f.get("refreshing") == "1",
         )  # fmt: skip
 
     async def need(self, name: str) -> Record:
@@ -126,9 +128,12 @@ class Crawls:
 
     async def begin(
         self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None,
-        limits: dict[str, Any] | None = None, state: str = "running",
+        limits: dict[str, Any] | None = None, state: str = "running", refreshing: bool = False,
     ) -> Record:  # fmt: skip
-        """Create the crawl, or take up an unfinished one with the same specification (else ConfigError)."""
+        """Create the crawl, or take up an unfinished one with the same specification (else ConfigError).
+
+        `refreshing`: one that is created visits again what it knew.
+        """
         check_name(name)
         record = await self.get(name)
         if record is not None and record.state == REMOVING:
@@ -146,7 +151,7 @@ class Crawls:
         if record is not None:
             fields["idle"] = repr(_idle(record, await clock(self.store)))
         if record is None:
-            fields |= {"started_at": repr(await clock(self.store)), "spent": "0"}
+            fields |= {"started_at": repr(await clock(self.store)), "spent": "0", "refreshing": str(int(refreshing))}
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
         await self._do(self.store.client.sadd(keys.CRAWLS, name))
         return await self.need(name)
@@ -181,11 +186,8 @@ class Crawls:
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))
         state, found = await self._do(pipe.execute())
-        return (state or b"cancelled").decode(), _pairs(found)
-
-    async def anchors(self, name: str) -> list[tuple[str, str]]:
-        """All redirected seeds (from, to)."""
-        return _pairs(await self._do(self.store.client.smembers(keys.anchors(name))))
+        pairs = sorted(x.decode().split("\t", 1) for x in found)
+        return (state or b"cancelled").decode(), [(source, target) for source, target in pairs]
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))
@@ -195,11 +197,6 @@ async def clock(store: Store) -> float:
     """The store's clock, by which crawls of many machines are dated; seconds since the epoch."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
     return int(whole) + int(micro) / 1e6
-
-
-def _pairs(found: set[bytes]) -> list[tuple[str, str]]:
-    pairs = sorted(x.decode().split("\t", 1) for x in found)
-    return [(source, target) for source, target in pairs]
 
 
 def _idle(record: Record, now: float) -> float:

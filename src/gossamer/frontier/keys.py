@@ -8,7 +8,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`; of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as` | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as` | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | crew | until it is gone |
 | `gossamer:refused` | hash | `WORKER TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |

@@ -1,4 +1,4 @@
-"""The attempts log: one JSON line for each request made, shared by all processes of a crawl.
+"""The logs of a crawl, shared by all of its processes: of attempts, one JSON line for each request made, and of known pages.
 
 It is written before the claims are settled, so after a kill a request may stand there twice: at least once.
 It survives a kill of any process; after a power cut the last lines may be gone (it is not synced to the disk).
@@ -15,25 +15,25 @@ from pathlib import Path
 import msgspec
 
 from gossamer.errors import DiskFull, SinkError
-from gossamer.visit import Attempt
+from gossamer.visit import Attempt, Seen
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEP = 64 * 1024
 
 
 class AttemptsLog:
-    """Appends attempts to `path`, whole lines only. One file may be open in several processes."""
+    """Appends to `path`, whole lines only. One file may be open in several processes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._fd = -1
         self._lines = msgspec.json.Encoder().encode_lines
 
-    def write(self, attempts: Sequence[Attempt]) -> None:
+    def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None:
         """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file; SinkError."""
-        if not attempts:
+        if not lines:
             return
-        data = self._lines(attempts)
+        data = self._lines(lines)
         try:
             if self._fd < 0:
                 self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)

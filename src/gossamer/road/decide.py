@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
 from gossamer.page import Failure, Page
@@ -91,3 +92,20 @@ def retry_after(value: str | None, now: float | None = None) -> float:
         return max(0.0, parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now))
     except (ValueError, TypeError, OverflowError):
         return 0.0
+
+
+def answered(request: Request) -> dict[str, int]:
+    """The count of seeds that may yet be redirected, after this request's end."""
+    return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
+
+
+def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
+    """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+    try:
+        location = location.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        pass
+    found = parse(location, url)
+    if found is None or not found.startswith(("http://", "https://")):
+        return None
+    return found.partition("#")[0]

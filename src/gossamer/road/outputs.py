@@ -27,11 +27,11 @@ class Outputs:
 
     def __init__(
         self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
-        tables: Sequence[TableSink] = (), log: Log | None = None, alone: bool = True,
+        tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
         ours: Callable[[], Awaitable[None]] | None = None,
     ) -> None:  # fmt: skip
         self._frontier, self._alone, self._ours = frontier, alone, ours
-        self._files, self._tables, self._log = files, tables, log
+        self._files, self._tables, self._log, self._known = files, tables, log, known
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._locked = False
@@ -46,7 +46,7 @@ class Outputs:
                     await self._in_thread(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """What needs no committed length: the log, and tables that upsert."""
+        """What needs no committed length: the logs, and tables that upsert."""
         if self._log is not None or (self._tables and rows):
             await self._in_thread(self._write_aside, batch, rows)
 
@@ -125,6 +125,8 @@ class Outputs:
     def _write_aside(self, batch: list[Visit], rows: list[Row]) -> None:
         if self._log is not None:
             self._log.write([attempt for visit in batch for attempt in visit.attempts])
+        if self._known is not None:
+            self._known.write([visit.seen for visit in batch if visit.seen is not None])
         if rows:
             for table in self._tables:
                 table.upsert(rows)

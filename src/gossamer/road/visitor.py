@@ -16,9 +16,9 @@ from gossamer.politeness.blocks import Block
 from gossamer.politeness.blocks.own import seen_by
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
-from gossamer.road import records
+from gossamer.road import again, records
 from gossamer.road.climbing import Climbing
-from gossamer.road.decide import REDIRECTS, decide, wait
+from gossamer.road.decide import REDIRECTS, answered, decide, wait, where
 from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
@@ -50,21 +50,23 @@ class Reader(Protocol):
 
 
 class Visitor:
-    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met."""
+    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met.
+
+    `remembers`: visits say what is to be known of their URLs in a later pass."""
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
-        anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[None]],
+        anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
-        sharing: Sharing | None = None, climbing: Climbing | None = None,
+        sharing: Sharing | None = None, climbing: Climbing | None = None, remembers: bool = False,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.rungs, self.taker = crawl, worker, gate, rungs, taker
         self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.climbing = sharing, climbing
+        self.sharing, self.climbing, self.remembers = sharing, climbing, remembers
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -78,6 +80,8 @@ class Visitor:
                 chosen = claim
             else:
                 refused = self._dropped(claim, refusal, None, 0.0)
+                if self.remembers:
+                    again.note(refused, None)
                 put(refused if self.nearer is None else self.nearer.ends(refused))
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
@@ -138,6 +142,8 @@ class Visitor:
         elif climb is not None and self.climbing is not None:
             await self.climbing.end(climb, claim.host, result)
         visit = await self._end(claim, result, verdict, began + result.lag)
+        if self.remembers:
+            again.note(visit, result)
         visit.attempts = attempts + visit.attempts
         if isinstance(verdict, Later):
             return visit
@@ -148,13 +154,15 @@ class Visitor:
         return visit
 
     async def _collect(self, claim: Claim, request: Request) -> tuple[Page | Failure, Verdict, Block | None]:
-        result = await self.rungs(request).collect(request, max(claim.delay, claim.floor))
+        rung = self.rungs(request)
+        asked = request if request.known is None else again.conditional(request, rung.name)
+        result = await rung.collect(asked, max(claim.delay, claim.floor))
         target, same, block = None, False, None
         if isinstance(result, Page):
             block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
             result.block = block.line() if block is not None else None
             if block is not None:
-                self.rungs(request).blocked(result, block, claim.host)
+                rung.blocked(result, block, claim.host)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
                 target = where(location, result.url, self.parse)
                 same = target is not None and self.taker.same(target, request.url)
@@ -286,20 +294,3 @@ def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
 def probes(claim: Claim) -> bool:
     """Whether the claim probes a host whose breaker is half-open."""
     return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0
-
-
-def answered(request: Request) -> dict[str, int]:
-    """The count of seeds that may yet be redirected, after this request's end."""
-    return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
-
-
-def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
-    try:
-        location = location.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        pass
-    found = parse(location, url)
-    if found is None or not found.startswith(("http://", "https://")):
-        return None
-    return found.partition("#")[0]

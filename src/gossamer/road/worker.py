@@ -7,6 +7,7 @@ waited for, it keeps what it holds meanwhile: visits end, wait for their commit,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -230,15 +231,12 @@ class Worker:
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
-        pause = max(0.0, self._asking.next_at - time.monotonic())
-        if self._paused or self._out or self.frontier.patience.away:
-            pause = TICK
+        away = self._paused or self._out or self.frontier.patience.away
+        pause = TICK if away else self._asking.next_at - time.monotonic()
         longest = TICK if self.busy or self._ready else IDLE
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(max(pause, 0.001), longest)):
                 await self._news.wait()
-        except TimeoutError:
-            pass
 
     async def _finished(self) -> bool:
         """Two sweeps that find nothing open and nothing added between them."""
@@ -287,8 +285,7 @@ class Worker:
             await asyncio.wait(self._tasks, timeout=GRACE)
         for task in self._tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:

@@ -1,0 +1,78 @@
+"""What a crawl knows of its pages, for a pass that visits them again: its log, one line a visit, read back.
+
+The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a URL counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.request import Request
+from gossamer.visit import Seen
+
+NAME = "known.jsonl"
+BATCH = 5000
+_decode = msgspec.json.Decoder(Seen).decode
+
+
+def settle(folder: Path) -> int:
+    """Leave one line a URL in a crawl's log, its last; how many there are. A kill leaves the old log or the new one. Raises OSError.
+
+    Memory is bounded by SQLite's cache, whatever the length of the log.
+    """
+    path, table = folder / NAME, folder / "known.sqlite"
+    table.unlink(missing_ok=True)
+    try:
+        with contextlib.closing(sqlite3.connect(table, isolation_level=None)) as base:
+            base.execute("PRAGMA journal_mode=OFF")
+            base.execute("PRAGMA synchronous=OFF")
+            base.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, line BLOB)")
+            base.execute("BEGIN")
+            for line, seen in _lines(path):
+                name = " ".join(
+                    str(part) for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
+                )
+                base.execute(
+                    "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO UPDATE SET line = excluded.line", (name, line)
+                )
+            base.execute("COMMIT")
+            count, fresh = 0, path.with_suffix(".new")
+            with open(fresh, "wb") as file:
+                for (line,) in base.execute("SELECT line FROM seen ORDER BY rowid"):
+                    file.write(line)
+                    count += 1
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, path)
+        return count
+    except sqlite3.Error as error:
+        raise OSError(None, f"the table of known pages cannot be made: {error}", str(table)) from error
+    finally:
+        table.unlink(missing_ok=True)
+
+
+def requests(folder: Path) -> Iterator[list[Request]]:
+    """What is to be visited again, in batches. Raises OSError."""
+    batch = []
+    for _, seen in _lines(folder / NAME):
+        needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
+        batch.append(Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs))
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, Seen]]:
+    """The lines of a log; a torn one is none."""
+    with open(path, "rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                yield line, _decode(line)

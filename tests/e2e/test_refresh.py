@@ -1,0 +1,150 @@
+"""`--refresh`: what is known is visited again, on condition where that can be told, and only what changed is written."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.runs import job
+from gossamer.door import crawl
+from gossamer.errors import UsageError
+from gossamer.revisit import known
+from gossamer.summary import Summary
+
+
+class Shop:
+    """A site whose pages change between crawls: path -> body; `tagged` of them have an ETag, `moved` lead elsewhere."""
+
+    def __init__(self) -> None:
+        self.pages = {f"/{n}": f"<title>Page {n}</title><p>It says {n}" for n in range(20)}
+        self.pages["/"] = (
+            "<title>Home</title>" + "".join(f"<a href=/{n}>{n}</a>" for n in range(20)) + "<a href=/old>o</a>"
+        )
+        self.tagged = {f"/{n}" for n in range(10)}
+        self.moved = {"/old": "/new"}
+        self.pages["/new"] = "<title>New</title>"
+        self.shut = ""
+        self.answers: Counter[tuple[str, int]] = Counter()
+        self.url = ""
+        self.stops: asyncio.Event | None = None
+        """Set when ten pages were asked for."""
+
+    def answer(self, path: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
+        if path == "/robots.txt":
+            return 200, "", f"User-agent: *\nDisallow: {self.shut}\n".encode()
+        if path in self.moved:
+            return 302, f"Location: {self.moved[path]}\r\n", b""
+        if (page := self.pages.get(path)) is None:
+            return 404, "", b"<title>Not here</title>"
+        tag = f'"{hash(page)}"' if path in self.tagged else None
+        if tag is not None and headers.get("if-none-match") == tag:
+            return 304, f"ETag: {tag}\r\n", b""
+        return 200, f"ETag: {tag}\r\n" if tag else "", page.encode()
+
+    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+                path = lines[0].split()[1]
+                status, more, body = self.answer(path, headers)
+                self.answers[path, status] += 1
+                if self.stops is not None and self.answers.total() == 10:
+                    self.stops.set()
+                more += "" if status == 304 else f"Content-Length: {len(body)}\r\n"
+                writer.write(f"HTTP/1.1 {status} x\r\nContent-Type: text/html\r\n{more}\r\n".encode() + body)
+        writer.close()
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[Shop]:
+    shop = Shop()
+    server = await asyncio.start_server(shop.connection, "127.0.0.1", 0)
+    shop.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    yield shop
+    server.close()
+
+
+async def run(shop: Shop, folder: Path, **given: Any) -> tuple[Summary, list[dict[str, Any]]]:
+    """A pass: its summary, and the rows that it wrote."""
+    shop.answers.clear()
+    before = len((folder / "out.jsonl").read_text().splitlines()) if (folder / "out.jsonl").exists() else 0
+    summary = await crawl(job([shop.url], folder, **given))
+    assert summary.adds_up()
+    return summary, [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()[before:]]
+
+
+async def test_only_changes_are_written(shop: Shop, tmp_path: Path) -> None:
+    summary, rows = await run(shop, tmp_path)
+    assert (summary.state, len(rows)) == ("finished", 22)
+    summary, rows = await run(shop, tmp_path, refresh=True)
+    assert (summary.state, summary.pages, summary.unchanged, rows) == ("finished", 22, 22, [])
+    assert [shop.answers[one] for one in (("/3", 304), ("/13", 200), ("/old", 302))] == [1, 1, 1]
+
+    shop.pages["/3"] += " and more"
+    shop.pages["/13"] = "<!-- another moment -->" + shop.pages["/13"]
+    shop.pages["/14"] += " and more"
+    shop.pages["/new"] += "<p>words"
+    shop.pages["/15"] += "<a href=/child>c</a>"
+    shop.pages["/child"] = "<title>Child</title>"
+    del shop.pages["/5"]
+    summary, rows = await run(shop, tmp_path, refresh=True)
+    paths = {row["url"].removeprefix(shop.url): row["status"] for row in rows}
+    assert paths == {"3": 200, "14": 200, "new": 200, "15": 200, "child": 200, "5": 404}
+    assert next(row["requested_url"] for row in rows if row["url"].endswith("/new")) == f"{shop.url}old"
+    assert (summary.pages, summary.unchanged, summary.gone) == (23, 17, 1)
+
+    summary, rows = await run(shop, tmp_path, refresh=True)
+    assert (summary.unchanged, summary.gone, rows) == (23, 0, [])
+
+
+async def test_what_robots_forbade_is_asked_for_when_they_no_longer_do(shop: Shop, tmp_path: Path) -> None:
+    shop.shut = "/7"
+    shop.tagged.add("/")  # the page that names it is not sent a second time
+    summary, _ = await run(shop, tmp_path)
+    assert summary.skipped["robots"] == 1
+    _, rows = await run(shop, tmp_path, refresh=True, ignore_robots=True)
+    assert [row["title"] for row in rows] == ["Page 7"]
+    assert shop.answers["/", 304] == 1
+
+
+async def test_a_pass_that_was_stopped_goes_on(shop: Shop, tmp_path: Path) -> None:
+    await run(shop, tmp_path)
+    shop.pages["/19"] += " and more"
+    stop = asyncio.Event()
+    shop.answers.clear()
+    shop.stops = stop
+    assert (await crawl(job([shop.url], tmp_path, refresh=True, delay=(0.05, 0.05)), stop=stop)).pending
+    shop.stops = None
+    summary, _ = await run(shop, tmp_path)  # also without the option
+    assert (summary.state, summary.pages, summary.unchanged) == ("finished", 22, 21)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["title"] for row in rows[22:]] == ["Page 19"]
+
+
+async def test_nothing_known_and_something_left_to_do(shop: Shop, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="knows no page yet"):
+        await run(shop, tmp_path, refresh=True)
+    await run(shop, tmp_path, limit=3)
+    with pytest.raises(UsageError, match="still wait"):
+        await run(shop, tmp_path, refresh=True, limit=3)
+
+
+def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
+    lines = [b'{"url":"https://a.example/","at":1,"known":{"status":200,"body":"1"}}\n', b"torn {\n", b"\xff\n"]
+    lines += [b'{"url":"https://b.example/","at":1,"known":{},"depth":2,"needs":{"use":"page","later":1}}\n']
+    lines += [b'{"url":"https://a.example/","at":2,"known":{"status":200,"body":"2"}}\n', b'{"url":"https://c.ex']
+    (tmp_path / known.NAME).write_bytes(b"".join(lines))
+    assert known.settle(tmp_path) == 2
+    (found,) = known.requests(tmp_path)
+    assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [
+        ("https://a.example/", 0, None, "2"), ("https://b.example/", 2, "page", ""),
+    ]  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == [known.NAME]
