@@ -73,6 +73,8 @@ class Row(msgspec.Struct):
     kind: str
     key: str
     data: PageRecord | dict[str, Any]
+    run: str = ""
+    """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
 
 
 class Attempt(msgspec.Struct):

@@ -143,10 +143,8 @@ class Reader:
         """An item as a row: its own fields, then where and when it was seen."""
         name, fields = ("item", dict(item)) if isinstance(item, dict) else (kind(item), plain(item))
         own = getattr(item, "__item_key__", None)
-        if own and fields[own] is not None:
-            key = str(fields[own])
-        else:  # a hash of all it says
-            key = xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
+        content = xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
+        key = str(fields[own]) if own and fields[own] is not None else content
         seen = {
             "_url": page.url,
             "_site": site.name,
@@ -154,6 +152,7 @@ class Reader:
             "_key": key,
             "_seen_at": moment(page.fetched_at),
             "_version": site.version,
+            "_hash": content,
         }
         return Row(name, key, {**fields, **seen})
 

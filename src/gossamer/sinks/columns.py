@@ -44,6 +44,7 @@ OURS = (
     Column("_key"),
     Column("_seen_at", "time"),
     Column("_version"),
+    Column("_hash"),
 )
 """What each item row has besides its own fields."""
 

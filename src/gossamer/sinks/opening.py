@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
-from gossamer.parts import FileOutput, FileSink, TableSink
+from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.formats import open_output
@@ -42,7 +42,8 @@ def open_all(
         if isinstance(output, Files):
             files.append(SomeFiles(output, wanted) if wanted else output)
         else:
-            tables.append(SomeTable(output, wanted) if wanted else output)
+            some = SomeHistory if isinstance(output, HistorySink) else SomeTable
+            tables.append(some(output, wanted) if wanted else output)
 
     apart = pages_file is not None and "page" not in columns
     for spec, overwrite in specs:
@@ -96,3 +97,11 @@ class SomeTable:
         """See `parts.TableSink`."""
         if wanted := [row for row in rows if self._wanted(row)]:
             self._table.upsert(wanted)
+
+
+class SomeHistory(SomeTable):
+    """One that keeps what its items were before."""
+
+    def __init__(self, table: Any, wanted: Wanted) -> None:
+        super().__init__(table, wanted)
+        self.gone, self.unseen = table.gone, table.unseen
