@@ -12,10 +12,13 @@ from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.formats import open_output
-from gossamer.visit import Row
+from gossamer.sinks.jsonl import JsonLines
+from gossamer.visit import ASIDE, Row
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
+MOST_ASIDE = 64 << 20
+"""Bytes of the file of items that are kept aside; what comes then is counted alone."""
 
 
 class Own(NamedTuple):
@@ -28,10 +31,10 @@ class Own(NamedTuple):
 
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (),
+    own: Sequence[Own] = (), aside: str = "",
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
-    those of some sites alone.
+    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -46,8 +49,12 @@ def open_all(
             tables.append(some(output, wanted) if wanted else output)
 
     apart = pages_file is not None and "page" not in columns
+    usual = _no_page if apart else _stored if aside else None
     for spec, overwrite in specs:
-        put(open_output(spec, columns, overwrite=overwrite, owner=owner), _no_page if apart else None)
+        put(open_output(spec, columns, overwrite=overwrite, owner=owner), usual)
+    if aside:
+        file = JsonLines(aside, overwrite=True, owner=owner, most=MOST_ASIDE)
+        files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner), _page)
     for spec, sites, kinds in own:
@@ -60,7 +67,15 @@ def open_all(
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:
-    return type(row.data) is dict and row.data["_site"] in sites
+    return type(row.data) is dict and row.data["_site"] in sites and row.kind != ASIDE
+
+
+def _stored(row: Row) -> bool:
+    return row.kind != ASIDE
+
+
+def _aside(row: Row) -> bool:
+    return row.kind == ASIDE
 
 
 def _page(row: Row) -> bool:
@@ -68,7 +83,7 @@ def _page(row: Row) -> bool:
 
 
 def _no_page(row: Row) -> bool:
-    return row.kind != "page"
+    return row.kind not in ("page", ASIDE)
 
 
 class SomeFiles:
