@@ -10,7 +10,7 @@ import pytest
 
 
 class Shop:
-    """`/` links to PAGES products; `price` is the class of their prices; `gone` are products that answer 404."""
+    """`/` links to PAGES products; `price` is the class of their prices;"""
 
     pages = 600
 
@@ -20,19 +20,25 @@ class Shop:
         """Products served until the class becomes `cost`."""
         self.served = 0
         self.gone: set[str] = set()
+        """Products that nothing links to."""
+        self.missing: set[str] = set()
+        """Products that answer 404."""
+        self.priceless = 0
+        """Each product whose number it divides has no price."""
         self.titles: dict[str, str] = {}
         self.url = ""
 
     def body(self, path: str) -> str | None:
         if path == "/":
             return "".join(f'<a class=p href="/p/{n}">x</a>' for n in range(self.pages) if f"/p/{n}" not in self.gone)
-        if not path.startswith("/p/") or path in self.gone:
+        if not path.startswith("/p/") or path in self.gone | self.missing:
             return None
         self.served += 1
         if self.served == self.changes_at:
             self.price = "cost"
         n = path[3:]
-        return f"<h1>{self.titles.get(path, f'Pot {n}')}</h1><i class=sku>{n}</i><b class={self.price}>{n}.50 EUR</b>"
+        price = "" if self.priceless and int(n) % self.priceless == 0 else f"<b class={self.price}>{n}.50 EUR</b>"
+        return f"<h1>{self.titles.get(path, f'Pot {n}')}</h1><i class=sku>{n}</i>{price}"
 
 
 @pytest.fixture

@@ -93,6 +93,7 @@ class Schema:
             value = fields.get(name)
             if value is not None and name not in bad and (why := check(value, now)):
                 found.append(Fault(name, value, why))
+                bad.add(name)
         return found
 
 
@@ -127,15 +128,17 @@ def _hints(cls: type) -> dict[str, Any]:
 def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
     """The fields that need not be given, and what they are then."""
     found: dict[str, Callable[[], Any]] = {}
-    fields: Any = msgspec.structs.fields(cls) if issubclass(cls, msgspec.Struct) else ()
-    missing: Any = msgspec.NODEFAULT
-    if dataclasses.is_dataclass(cls):
-        fields, missing = dataclasses.fields(cls), dataclasses.MISSING
-    for field in fields:
-        if field.default_factory is not missing:
-            found[field.name] = field.default_factory
-        elif field.default is not missing:
-            found[field.name] = functools.partial(_same, field.default)
+    if issubclass(cls, msgspec.Struct):  # not `structs.fields`, which reads the annotations
+        given = cls.__struct_defaults__
+        for name, default in zip(cls.__struct_fields__[len(cls.__struct_fields__) - len(given) :], given, strict=True):
+            if default is not msgspec.NODEFAULT:
+                found[name] = getattr(default, "factory", None) or functools.partial(_same, default)
+    elif dataclasses.is_dataclass(cls):
+        for field in dataclasses.fields(cls):
+            if field.default_factory is not dataclasses.MISSING:
+                found[field.name] = field.default_factory
+            elif field.default is not dataclasses.MISSING:
+                found[field.name] = functools.partial(_same, field.default)
     return found
 
 
