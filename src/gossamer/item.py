@@ -103,16 +103,16 @@ def kind(item: Any) -> str:
 
 def plain(item: Any) -> dict[str, Any]:
     """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number)."""
-    if isinstance(item, dict):
-        found = item
+    if isinstance(item, msgspec.Struct):
+        found: Any = [(name, getattr(item, name)) for name in item.__struct_fields__]
+    elif isinstance(item, dict):
+        found = item.items()
     elif modelled(type(item)):
-        found = item.model_dump()
+        found = item.model_dump().items()
     else:
-        found = {name: getattr(item, name) for name in names(type(item))}
-    return {
-        name: value if type(value) in _READY else msgspec.to_builtins(value, builtin_types=(Decimal,))
-        for name, value in found.items()
-    }
+        found = [(name, getattr(item, name)) for name in names(type(item))]
+    return {name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL) for name, value in found}
 
 
+_built, _DECIMAL = msgspec.to_builtins, (Decimal,)
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

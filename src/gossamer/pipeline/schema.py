@@ -172,7 +172,7 @@ def _split(hint: Any) -> tuple[Any, list[Check]]:
             kept.append(mark)
         else:
             checks += [
-                functools.partial(_bound, test, sign, bound)
+                functools.partial(_bound, test, sign, Decimal(str(bound)) if Decimal in _members(kind) else bound)
                 for word, (test, sign) in _BOUNDS.items()
                 if (bound := getattr(mark, word, None)) is not None
             ]
@@ -181,12 +181,9 @@ def _split(hint: Any) -> tuple[Any, list[Check]]:
 
 def _bound(test: Callable[[Any, Any], bool], sign: str, bound: Any, value: Any, now: float) -> str | None:
     try:
-        number = Decimal(value) if isinstance(value, str) and isinstance(bound, int | float | Decimal) else value
-        return (
-            None
-            if test(number, Decimal(str(bound)) if isinstance(number, Decimal) else bound)
-            else f"it is not {sign} {bound}"
-        )
+        if type(value) is str and type(bound) is Decimal:
+            value = Decimal(value)
+        return None if test(value, bound) else f"it is not {sign} {bound}"
     except (TypeError, ArithmeticError):
         return f"it cannot be compared with {bound}"
 

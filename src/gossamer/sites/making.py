@@ -57,7 +57,7 @@ class Making:
                     fields[field] = default()
         given = fields.pop("_key", None) if loose else None
         end = through(self._steps, fields, view)
-        made = Made(end.item.kind, dict(end.item), dropped=end.dropped, faults=end.faults)
+        made = Made(end.item.kind, end.item, dropped=end.dropped, faults=end.faults)
         if made.dropped or made.faults:
             return made
         try:
