@@ -21,7 +21,7 @@ from gossamer.frontier.quality import Runs
 from gossamer.job import Job, Output
 from gossamer.judging import missed
 from gossamer.summary import Summary
-from pipeline.conftest import Shop
+from pipeline.shop import Shop
 
 SITE = """
 from decimal import Decimal
