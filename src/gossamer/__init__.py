@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from gossamer import url
     from gossamer.api import crawl, run
     from gossamer.errors import GossamerError
-    from gossamer.item import Item
+    from gossamer.item import Fresh, Item
     from gossamer.request import Request
     from gossamer.site import Site
 
 _HOMES = {
+    "Fresh": "gossamer.item",
     "Item": "gossamer.item",
     "Site": "gossamer.site",
     "Request": "gossamer.request",
@@ -30,9 +31,9 @@ _HOMES = {
     "crawl": "gossamer.api",
     "run": "gossamer.api",
 }
-_ROOMS = ("url", "politeness", "parsing", "identity")
+_ROOMS = ("url", "politeness", "parsing", "identity", "pipeline")
 
-__all__ = ["GossamerError", "Item", "Request", "Site", "__version__", "crawl", "run", "url"]
+__all__ = ["Fresh", "GossamerError", "Item", "Request", "Site", "__version__", "crawl", "run", "url"]
 
 
 def __getattr__(name: str) -> Any:

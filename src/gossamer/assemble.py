@@ -34,6 +34,7 @@ from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
+from gossamer.judging import Judge
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
@@ -142,17 +143,24 @@ class Bench:
         self._dial(setup, settings)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
-        self.reader.keep = Failed(self.folder / "failed").keep
-        files, own_tables = outputs(setup, self.sites)
+        self._write(setup, tables, ours)
+        self._visits = self._visitor(settings)
+        self._fleet(lanes)
+        self._stop, self._room, self._opened = stop, room, False
+        self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
+
+    def _write(self, setup: Setup, tables: Sequence[TableSink], ours: Callable[[], Awaitable[None]] | None) -> None:
+        """What it leaves behind, and the gates that judge it."""
+        self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
+        self.judge = Judge(setup, self.sites, self.store)
+        self.reader.watched = self.judge.watched
+        aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
+        files, own_tables = outputs(setup, self.sites, str(aside))
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone, ours=ours,
             known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
         )  # fmt: skip
-        self._visits = self._visitor(settings)
-        self._fleet(lanes)
-        self._stop, self._room, self._opened = stop, room, False
-        self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
@@ -211,6 +219,7 @@ class Bench:
         state = await self.anchored()
         if self.taker.holds:
             self.taker.holds = await self.frontier.unanswered()
+        state = await self.judge.state(state)
         return "spent" if self.dialling.spent and state == "running" else state
 
     async def anchored(self) -> str:
@@ -255,17 +264,21 @@ class Bench:
             await self.outputs.open()
             self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
             self._ledger.open()
+            await self.judge.open()
             self._opened = True
         await self._state()
         if (usual := self.frontier.policy).host_time >= 0:
             idle = (await self.crawls.need(self.setup.crawl)).idle
             self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
+        committer = Committer(self.frontier, self.outputs)
+        committer.on_put = self.judge.saw
         worker = Worker(
-            self.frontier, self._visits, Committer(self.frontier, self.outputs), buckets=self.store.buckets,
+            self.frontier, self._visits, committer, buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
             deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit, ledger=self._ledger,
         )  # fmt: skip
+        self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
             async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
@@ -309,8 +322,8 @@ def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) 
     return msgspec.structs.replace(rules, open=open)
 
 
-def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[TableSink]]:
-    """The sinks of a job: files and tables."""
+def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileOutput], list[TableSink]]:
+    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with."""
     job = setup.job
     pages = {"page": columns.page_columns(text=job.text, links=job.links)}
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
@@ -322,7 +335,7 @@ def outputs(setup: Setup, sites: list[Any]) -> tuple[list[FileOutput], list[Tabl
         Own(one.spec, frozenset(one.sites), columns.item_columns(item for name, item in declared if name in one.sites))
         for one in job.outputs if one.sites
     ]  # fmt: skip
-    return open_all(specs, kinds, job.pages, pages, setup.owner, own)
+    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

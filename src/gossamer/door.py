@@ -26,6 +26,7 @@ from gossamer.frontier.parked import larger, regain
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
+from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.road.reading import last_read
@@ -118,9 +119,8 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
-    record = await crawls.begin(
-        setup.crawl, setup.spec, [one.spec for one in setup.job.outputs], setup.sites, limits, state, anew
-    )
+    outputs = [output.spec for output in setup.job.outputs]
+    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:
@@ -171,14 +171,8 @@ class Run:
     def __init__(
         self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
     ) -> None:  # fmt: skip
-        self.setup, self.store, self.embedded, self.watch, self.stop, self.taps = (
-            setup,
-            store,
-            embedded,
-            watch,
-            stop,
-            taps,
-        )
+        self.setup, self.store, self.embedded = setup, store, embedded
+        self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
@@ -189,7 +183,9 @@ class Run:
         try:
             while True:
                 try:
-                    return await self._together()
+                    while (outcome := await self._together()) == "mended":
+                        await mended(self.setup, self.store)
+                    return outcome
                 except StoreError:
                     if self.embedded is None:
                         raise
@@ -213,7 +209,8 @@ class Run:
         tasks = [asyncio.create_task(one) for one in work]
         try:
             outcomes = await asyncio.gather(*tasks)
-            await bench.outputs.finish()  # also when it is to go on later: the rows so far are to be read
+            whole = await seen_whole(self.setup, self.store, bench.sites) if set(outcomes) == {"finished"} else ()
+            await bench.outputs.finish(whole)  # also when it is to go on later: the rows so far are to be read
         finally:
             for task in tasks:
                 task.cancel()
@@ -271,8 +268,11 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     if outcome == "cancelled":
         await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])
     state = "limited" if outcome in OUTCOMES else outcome
-    await crawls.set(setup.crawl, state, OUTCOMES.get(outcome, ""))
-    return await Census(store).summary(setup.crawl)
+    was, why = await crawls.state(setup.crawl)
+    await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
+    summary = await Census(store).summary(setup.crawl)
+    await ended(setup, store, summary)
+    return summary
 
 
 @contextlib.contextmanager

@@ -1,46 +1,118 @@
-"""An item: one fact found on a page, typed, with a stable key."""
+"""An item: one fact found on a page, typed, with a stable key.
+
+Any of these is one: our `Item`, another `msgspec.Struct`, a dataclass, a pydantic model, a dict.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, dataclass_transform
 
 import msgspec
 
+from gossamer import units
+
+AHEAD = 86_400.0
+"""Seconds that a date may lie ahead: time zones, clocks."""
+
 
 @dataclass_transform(kw_only_default=True)
 class _ItemMeta(msgspec.StructMeta):
-    """Reads `key=` of the class line; makes the fields keyword-only, so that adding one breaks no caller."""
+    """Reads `key=` and `ignore=` of the class line; makes the fields keyword-only, so that adding one breaks no caller."""
 
     def __new__(
-        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, key: str | None = None, **config: Any
-    ) -> Any:
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, key: str | None = None,
+        ignore: tuple[str, ...] | str = (), **config: Any,
+    ) -> Any:  # fmt: skip
         config.setdefault("kw_only", True)
         cls = super().__new__(mcls, name, bases, namespace, **config)
-        inherited = getattr(cls, "__item_key__", None)
-        fields = cls.__struct_fields__
-        if key is not None and key not in fields:
-            raise TypeError(f"{name}: key {key!r} is no field of it; its fields are {', '.join(fields)}")
-        type.__setattr__(cls, "__item_key__", key or inherited)
+        fields, ignored = cls.__struct_fields__, (ignore,) if isinstance(ignore, str) else tuple(ignore)
+        for word in (*([key] if key is not None else []), *ignored):
+            if word not in fields:
+                what = "key" if word == key else "ignore"
+                raise TypeError(f"{name}: {what} {word!r} is no field of it; its fields are {', '.join(fields)}")
+        type.__setattr__(cls, "item_key", key or getattr(cls, "item_key", None))
+        type.__setattr__(cls, "item_ignore", ignored or getattr(cls, "item_ignore", ()))
         return cls
 
 
 class Item(msgspec.Struct, metaclass=_ItemMeta):
-    """Base of a site's items: `class Book(Item, key="upc")`. Fields are annotations; `Decimal` is written as a number.
+    """Base of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations; `Decimal` is written as a number.
 
-    Without a key, or where its key is None, the item's key is a hash of its fields.
+    Without a key, or where its key is None, the item's key is a hash of its fields. A change of a field that `ignore` names makes
+    no new version of it. Other classes say both as `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str, ...]]`.
     """
 
 
-def kind(item: Item) -> str:
-    """The item's kind: its class name in lower case."""
-    return type(item).__name__.lower()
+class Fresh:
+    """A bound on the age of a date: `day: Annotated[str, Fresh("30d")]`. Fields of type str (ISO 8601), date or datetime.
+
+    Judged as of the moment at which the page was fetched; a date without a zone is UTC. Raises ValueError for what is no time.
+    """
+
+    def __init__(self, age: float | str) -> None:
+        self.said, self.age = age, units.seconds(age)
+
+    def wrong(self, value: Any, now: float) -> str | None:
+        """What is wrong with a value, or None; `now` in seconds since the epoch, 0: nobody knows.
+
+        >>> Fresh("2d").wrong("2026-01-01", 1767398400.0)
+        "it is older than 2d"
+        """
+        try:
+            moment = value if isinstance(value, date) else datetime.fromisoformat(value)
+            moment = moment if isinstance(moment, datetime) else datetime.combine(moment, time())
+            at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return "it is no date (ISO 8601)"
+        if now > 0 and at < now - self.age:
+            return f"it is older than {self.said}"
+        return "it lies in the future" if 0 < now < at - AHEAD else None
 
 
-def plain(item: Item) -> dict[str, Any]:
+def is_item(thing: Any) -> bool:
+    """Whether a value is an item: a dict, or an object of a class of items."""
+    return isinstance(thing, dict | msgspec.Struct) or is_class(type(thing))
+
+
+def is_class(cls: Any) -> bool:
+    """Whether a class is one of items: a Struct, a dataclass, a pydantic model."""
+    return isinstance(cls, type) and (issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or modelled(cls))
+
+
+def modelled(cls: type) -> bool:
+    """Whether a class is a pydantic model."""
+    return hasattr(cls, "model_fields") and hasattr(cls, "model_validate")
+
+
+def names(cls: type) -> tuple[str, ...]:
+    """The fields of a class of items."""
+    if issubclass(cls, msgspec.Struct):
+        return cls.__struct_fields__
+    if dataclasses.is_dataclass(cls):
+        return tuple(field.name for field in dataclasses.fields(cls))
+    return tuple(getattr(cls, "model_fields", ()))
+
+
+def kind(item: Any) -> str:
+    """The item's kind: its class name in lower case; a dict is of the kind `item`."""
+    return "item" if isinstance(item, dict) else type(item).__name__.lower()
+
+
+def plain(item: Any) -> dict[str, Any]:
     """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number)."""
-    values: dict[str, Any] = {}
-    for name in item.__struct_fields__:
-        value = getattr(item, name)
-        values[name] = value if isinstance(value, Decimal) else msgspec.to_builtins(value, builtin_types=(Decimal,))
-    return values
+    if isinstance(item, msgspec.Struct):
+        found: Any = [(name, getattr(item, name)) for name in item.__struct_fields__]
+    elif isinstance(item, dict):
+        found = item.items()
+    elif modelled(type(item)):
+        found = item.model_dump().items()
+    else:
+        found = [(name, getattr(item, name)) for name in names(type(item))]
+    return {name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL) for name, value in found}
+
+
+_built, _DECIMAL = msgspec.to_builtins, (Decimal,)
+_READY = frozenset((str, int, float, bool, type(None), Decimal))

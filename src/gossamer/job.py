@@ -35,6 +35,8 @@ class Job(msgspec.Struct, kw_only=True):
     sitemaps: bool = False
     watch: float | None = None
     """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
+    gates: list[str] = []
+    """What stands after `--fail-on`."""
     archive: str | None = None
     """Replay pages from here; nothing is fetched."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gossamer.errors import Moved, Stale
 from gossamer.guise import Guise
@@ -135,3 +135,14 @@ class TableSink(Protocol):
 
     def close(self) -> None:
         """Let the connection go."""
+
+
+@runtime_checkable
+class HistorySink(TableSink, Protocol):
+    """A database that keeps one row an item and what it was before (`sinks.history`)."""
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """These pages (url, when: RFC 3339) answered that they are gone: mark their items as deleted."""
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """A whole run of a site ended: mark those of its items as deleted that the run did not see (`Row.run`); how many."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from gossamer import item as items
 from gossamer import render as rendering
 from gossamer import units
 from gossamer import url as urls
@@ -23,13 +24,10 @@ from gossamer.proxy import Wanted, wanted
 
 KNOWN = (
     "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
-    "lane", "region", "retries", "robots", "sinks", "args",
+    "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "args",
 )  # fmt: skip
 LATER = ("session",)
 """Drawn for later versions; naming one is refused rather than ignored."""
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
-_FRAMING = ("content-length", "transfer-encoding")
 
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
@@ -42,11 +40,12 @@ class Pace(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A page function: its name, the pattern of the URLs it reads (None: every URL), and itself."""
+    """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of its items."""
 
     name: str
     pattern: re.Pattern[str] | None
     call: Callable[[Any], Any]
+    item: type | None = None
 
 
 class Site:
@@ -59,7 +58,9 @@ class Site:
     Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; blocks: patterns of pages that are
     blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
     `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
-    sinks: where its items are kept besides the outputs of the crawl, each as after `-o`;
+    sinks: where its items are kept besides the outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that
+    its items go through (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all of
+    its items, so those that it does not see are marked as deleted in stores that keep a row an item;
     ladder: how its pages are got, some of plain, impersonated, browser, unlocker; browser: the browsers it is to see on the
     impersonated rung, by name; render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
     "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
@@ -77,7 +78,8 @@ class Site:
         render: rendering.Said = None, proxies: Any = None, pace: Pace | float | str | None = None,
         headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True,
         lane: str | None = None, region: str | None = None, retries: str | Sequence[float | str] | None = None,
-        robots: bool = True, sinks: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
+        robots: bool = True, sinks: str | Iterable[str] = (), steps: Any = (), gates: str | Iterable[str] = (),
+        complete: bool = False, args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -103,12 +105,15 @@ class Site:
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)
-        self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
+        self.headers: Mapping[str, str] = MappingProxyType(read("headers", units.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[re.Pattern[str], ...] = read("blocks", _blocks, blocks)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
         self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
+        self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
+        self.gates: tuple[str, ...] = read("gates", _several, gates)
+        self.complete: bool = read("complete", units.flag, complete)
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []
@@ -125,16 +130,22 @@ class Site:
         self.__dict__["_frozen"] = True
 
     def page(
-        self, pattern: str | None = None, name: str | None = None
+        self, pattern: str | None = None, name: str | None = None, item: type | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a function that reads pages whose URL (path and query) the pattern is found in; the first match in
-        the file wins, one without a pattern takes what is left. It yields items, requests, or URLs as text."""
+        the file wins, one without a pattern takes what is left. It yields items, requests, or URLs as text.
+
+        item: the class of its items; a dict that it yields is judged, and written, as one of that class."""
         if callable(pattern):
             raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
         try:
             compiled = None if pattern is None else _pattern(pattern)
         except ValueError as error:
             raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
+        if item is not None and not items.is_class(item):
+            raise ConfigError(
+                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a pydantic model"
+            )
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
             known = name or call.__name__
@@ -144,7 +155,7 @@ class Site:
                 raise ConfigError(
                     f"site {self.name}: {known} reads a page that is here already: write def, not async def"
                 )
-            self.functions = [*self.functions, Function(known, compiled, call)]
+            self.functions = [*self.functions, Function(known, compiled, call, item)]
             return call
 
         return register
@@ -272,17 +283,14 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
     )
 
 
+def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
+    found = (steps,) if callable(steps) else tuple(steps)
+    if odd := [step for step in found if not callable(step)]:
+        raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
+    return found
+
+
 def _retries(retries: Any) -> tuple[float, ...] | None:
     if isinstance(retries, int | float):
         raise ValueError("it is the wait before each retry, such as ['1m', '5m'], or 'none'")
     return None if retries is None else units.retries(retries)
-
-
-def _headers(headers: Any) -> dict[str, str]:
-    found = dict(headers or {})
-    for name, value in found.items():
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
-            raise ValueError(f"{name!r} is no header that a site may set")
-        if not isinstance(value, str) or not value.isprintable():
-            raise ValueError(f"the value of {name} is a text of one line")
-    return found

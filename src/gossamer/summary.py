@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from gossamer.quality import Quality
+
 STATES = ("running", "paused", "stopping", "cancelling", "finished", "limited", "stopped", "cancelled", "failed")
 
 
@@ -40,8 +42,18 @@ class Summary(msgspec.Struct):
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
+    rejected: int = 0
+    """Items kept aside, as something is wrong with them."""
+    dropped: int = 0
+    """Items that steps dropped."""
+    sites: dict[str, Quality] = {}
+    """What the sites give, by name."""
 
     def adds_up(self) -> bool:
         """Whether every found URL is accounted for."""
         ended = self.pages + self.redirected + self.failed + self.dead
         return self.found == ended + self.pending + sum(self.skipped.values())
+
+    def of_site(self, name: str) -> Summary:
+        """The same with one of its sites alone."""
+        return msgspec.structs.replace(self, sites={name: self.sites[name]})

@@ -18,6 +18,8 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """Those of this version, the cheapest first."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_FRAMING = ("content-length", "transfer-encoding")
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -241,3 +243,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(words), 1, 0.5)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def headers(value: Any) -> dict[str, str]:
+    """Headers by name that a person may set for a host."""
+    found = dict(value or {})
+    for name, text in found.items():
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
+            raise ValueError(f"{name!r} is no header that a site may set")
+        if not isinstance(text, str) or not text.isprintable():
+            raise ValueError(f"the value of {name} is a text of one line")
+    return found

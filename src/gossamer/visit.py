@@ -67,12 +67,18 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
+ASIDE = "!aside"
+"""Kind of the rows that are kept aside: items that something is wrong with."""
+
+
 class Row(msgspec.Struct):
     """One row for the sinks. `kind` is "page" or the item's kind; `key` its stable key within that kind."""
 
     kind: str
     key: str
     data: PageRecord | dict[str, Any]
+    run: str = ""
+    """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
 
 
 class Attempt(msgspec.Struct):
@@ -185,6 +191,8 @@ class Visit(msgspec.Struct):
     """Bytes it holds in memory, roughly."""
     elapsed: float = 0.0
     """Seconds from the start of its request to the last byte."""
+    gone: str = ""
+    """When its page answered that it is gone (404, 410), RFC 3339; items that stood there are deleted."""
 
     def ends(self, now: float) -> Settle:
         """Its settle with `since` as of `now` (monotonic)."""

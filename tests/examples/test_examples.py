@@ -28,7 +28,7 @@ HOSTS = {
     "shop": "https://scrapeme.live",
     "books": "https://books.toscrape.com",
 }
-OWN = {"_url", "_site", "_kind", "_key", "_seen_at", "_version"}
+OWN = {"_url", "_site", "_kind", "_key", "_seen_at", "_version", "_hash"}
 
 
 class Pages(http.server.BaseHTTPRequestHandler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import hashlib
 import io
 import json
 import os
@@ -46,16 +47,19 @@ def page(n: int, **changes: Any) -> Row:
 
 def book(n: int, **changes: Any) -> Row:
     item = Book(**{"upc": str(n), "title": f"Book {n}", "price": Decimal("19.90"), **changes})
-    return Row("book", str(n), {**plain(item), **ours("book", str(n))})
+    fields = plain(item)
+    return Row("book", str(n), {**fields, **ours("book", str(n), fields)})
 
 
 def loose(n: int, kind: str = "note", **fields: Any) -> Row:
     """An item that is an untyped dict."""
-    return Row(kind, str(n), {**fields, **ours(kind, str(n))})
+    return Row(kind, str(n), {**fields, **ours(kind, str(n), fields)})
 
 
-def ours(kind: str, key: str) -> dict[str, Any]:
-    return {"_url": "http://a.test/1", "_site": "a", "_kind": kind, "_key": key, "_seen_at": "2024-05-01T12:00:00Z"}
+def ours(kind: str, key: str, fields: dict[str, Any]) -> dict[str, Any]:
+    content = hashlib.blake2b(repr(fields).encode(errors="replace"), digest_size=8).hexdigest()
+    seen = {"_seen_at": "2024-05-01T12:00:00Z", "_hash": content}
+    return {"_url": "http://a.test/1", "_site": "a", "_kind": kind, "_key": key, **seen}
 
 
 class Died(BaseException):

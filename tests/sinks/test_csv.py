@@ -103,7 +103,7 @@ def test_a_new_column_is_refused_before_the_crawl(tmp_path: Path) -> None:
 def test_untyped_items_have_the_columns_of_the_first_rows(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     rows = written(path, [loose(1, a="=1", b=[1]), loose(2, B=2, c=None)], None)
-    assert list(rows[0]) == ["a", "b", "c", "_url", "_site", "_kind", "_key", "_seen_at", "_version", "_extra"]
+    assert list(rows[0]) == ["a", "b", "c", "_url", "_site", "_kind", "_key", "_seen_at", "_version", "_hash", "_extra"]
     assert [(row["a"], row["b"], row["_extra"]) for row in rows] == [("'=1", "[1]", ""), ("", "", '{"B":2}')]
     later = Csv(str(path), None)  # another run: what comes later has no column
     later.close(later.append(later.prepare(), [loose(3, a=3, d="x")]))
@@ -119,7 +119,7 @@ def test_odd_names_of_untyped_items_are_no_columns(tmp_path: Path) -> None:
     assert json.loads(row["_extra"]) == odd
     many = loose(1, **{f"n{n}": n for n in range(MOST + 5)})
     (row,) = written(tmp_path / "many.csv", [many], None)
-    assert len(row) == MOST + 7
+    assert len(row) == MOST + 8
     assert len(json.loads(row["_extra"])) == 5
 
 

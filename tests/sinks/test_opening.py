@@ -27,6 +27,7 @@ ITEM = Row(
         "_kind": "book",
         "_key": "1",
         "_seen_at": "2026-01-01T00:00:00Z",
+        "_hash": "h",
     },
 )
 ROWS = [page(1), ITEM]

@@ -119,11 +119,12 @@ async def test_a_page_gives_so_many_links_and_each_once(tmp_path: Path, web: tup
     assert summary.skipped == {"scope": 5000, "trap": 5000}
 
 
-async def test_an_item_that_cannot_be_written_is_a_parse_error(tmp_path: Path, web: tuple[str, str]) -> None:
+async def test_an_item_that_cannot_be_written_is_kept_aside(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": "<h1>T</h1>"}
     rest = "class Bad(Item):\n    what: object\n@site.page()\ndef f(page):\n    yield Bad(what=page.css('h1'))\n"
     summary = await run(tmp_path, f"hosts=['{web[0]}'], seeds=['http://{web[0]}/']", rest)
-    assert (summary.state, summary.errors, summary.items) == ("finished", {"parse": 1}, 0)
+    assert (summary.state, summary.errors, summary.items) == ("finished", {}, 0)
+    assert summary.rejected == 1
     assert len(list((tmp_path / "data" / "a" / "failed").glob("*.html"))) == 1
 
 

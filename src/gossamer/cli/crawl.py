@@ -72,7 +72,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
-    "fail_on": (str, "--fail-on", "EXPR", "Exit 30 when it holds, e.g. success<0.95."),
+    "fail_on": (list[str], "--fail-on", "GATE", "Exit 30 when it holds: success<0.95; repeatable."),
     "json": (bool, "--json", None, "The summary as JSON on stdout at the end."),
     "quiet": (bool, "--quiet", None, "No progress, no remarks."),
 }
@@ -104,16 +104,14 @@ def flag(setting: str) -> str:
 
 def crawl(**words: Any) -> int:
     """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
-    from gossamer.cli import gate
     from gossamer.cli.running import Runner
 
-    test = gate.parse(words["fail_on"]) if words["fail_on"] else None
     job = job_of(words)
     warn(job.settings, words["quiet"])
     job = of_sites(job, words)
     runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
     summary, stopped = runner.run()
-    return finish(summary, stopped, test, words)
+    return finish(summary, stopped, job, words)
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
@@ -131,8 +129,15 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
         name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"], links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
         priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
-        watch=time_of("--watch", words["watch"]),
+        watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
     )  # fmt: skip
+
+
+def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
+    """`--fail-on`, checked."""
+    from gossamer.pipeline.gates import parse
+
+    return [parse(text).text for text in texts]
 
 
 def time_of(option: str, text: str | None) -> float | None:
@@ -263,21 +268,24 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     return job
 
 
-def finish(summary: Summary, stopped: bool, test: Any, words: dict[str, Any]) -> int:
+def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Print the summary; the exit code."""
     from gossamer.cli.show import named, put_json, remark
     from gossamer.cli.summaries import RETRYABLE, put_summary
+    from gossamer.judging import missed
 
     put_summary(summary, words["quiet"] or words["json"])
     if words["json"]:
         put_json(summary)
+    if summary.state == "stopped" and (summary.reason or "").startswith("gate "):
+        return 30
     if stopped or summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
         return 11
     if summary.state == "failed":
         remark(f"the crawl failed: {summary.reason}")
         return 21 if (summary.reason or "").startswith("no proxy left") else 9
-    if test is not None and test(summary):
-        remark(f"the gate is not met: {words['fail_on']}")
+    if bad := missed(job, summary):
+        remark(f"the gate is not met: {'; '.join(bad)}")
         return 30
     worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:

@@ -21,17 +21,14 @@ Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
 def submit(**words: Any) -> int:
     """Put a crawl on the fleet and print its name; with --wait, end as it ends."""
-    from gossamer.cli import gate
-
-    test = gate.parse(words["fail_on"]) if words["fail_on"] else None
     waiting = words.pop("wait")
     job = crawling.job_of(words, shared=True)
     crawling.warn(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
-    return asyncio.run(_submit(job, waiting, test, words))
+    return asyncio.run(_submit(job, waiting, words))
 
 
-async def _submit(job: Job, waiting: bool, test: Any, words: dict[str, Any]) -> int:
+async def _submit(job: Job, waiting: bool, words: dict[str, Any]) -> int:
     from gossamer.cli.show import remark
     from gossamer.submit import submit, wait
 
@@ -41,7 +38,7 @@ async def _submit(job: Job, waiting: bool, test: Any, words: dict[str, Any]) -> 
         return 0
     remark(f"{name} is on the fleet; see it with: gossamer top {name}", words["quiet"])
     summary: Summary = await wait(job.settings, name)
-    return crawling.finish(summary, False, test, words)
+    return crawling.finish(summary, False, job, words)
 
 
 def _signature() -> inspect.Signature:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import os
 import signal
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 FORCED = 13
 ASIDE = 10
 """Bad seed lines that are named one by one."""
+LOOKED_AT, REASONS = 100_000, 5
+"""Items kept aside that are looked at for their reasons; different reasons that are told."""
 LAST = 2.0
 """Seconds that a forced stop leaves for locks and the store to be let go."""
 
@@ -50,6 +54,7 @@ class Runner:
             self._gone()
         self._aside(summary.crawl)
         self._unread(summary)
+        self._rejected(summary)
         if self.signals or summary.state == "stopped":
             remark(f"stopped; nothing is lost. Go on with: {self.again}")
         return summary, bool(self.signals)
@@ -103,6 +108,22 @@ class Runner:
             remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
         if found:
             remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
+
+    def _rejected(self, summary: Summary) -> None:
+        """Say which items were kept aside, and why."""
+        from collections import Counter
+
+        if not summary.rejected:
+            return
+        path = Path(self.job.settings.data) / summary.crawl / "rejected-items.jsonl"
+        told = Counter[str]()
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            for raw in itertools.islice(file, LOOKED_AT):
+                line = json.loads(raw)
+                told[f"{line['_site']}: {line['_kind']}: {line['field'] or 'item'}: {line['reason']}"] += 1
+        for why, count in told.most_common(REASONS):
+            remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
+        remark(f"{summary.rejected} items are kept aside in {path}", self.quiet)
 
     def _signal(self) -> None:
         self.signals += 1

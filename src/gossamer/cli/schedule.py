@@ -176,12 +176,10 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
 def task_of(words: dict[str, Any]) -> Task:
     """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError, ConfigError."""
-    from gossamer.cli.gate import parse
     from gossamer.cli.options import parse_pair
     from gossamer.frontier.schedules import Task
 
-    if words["fail_on"]:
-        parse(words["fail_on"])
+    gates = crawls.gates_of(words["fail_on"] or ())
     options: dict[str, Any] = {}
     for pair in words["setting"] or ():
         given = parse_pair(pair)
@@ -203,7 +201,7 @@ def task_of(words: dict[str, Any]) -> Task:
     outputs = [(_path(spec), False) for spec in words["output"] or ()]
     outputs += [(_path(spec), True) for spec in words["overwrite"] or ()]
     targets = [os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]]
-    return Task(targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), words["fail_on"])
+    return Task(targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), gates or None)
 
 
 def _path(spec: str) -> str:

@@ -72,11 +72,11 @@ def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitabl
     return submit
 
 
-def judge(expression: str, summary: Summary) -> bool:
-    """Whether the gate of `--fail-on` is not met."""
-    from gossamer.cli.gate import parse
+def judge(gates: list[str], summary: Summary) -> list[str]:
+    """The gates of `--fail-on` that are not met."""
+    from gossamer import judging
 
-    return parse(expression)(summary)
+    return judging.unmet(judging.gates(gates, ()), summary)
 
 
 def stopping(say: Callable[..., None]) -> asyncio.Event:
@@ -123,7 +123,6 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
     """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is crawl's."""
     from gossamer.cli.crawl import finish
-    from gossamer.cli.gate import parse
     from gossamer.cli.running import Runner
     from gossamer.scheduler.making import job_of
 
@@ -134,14 +133,13 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     if launch is not None:
         print(asyncio.run(_launch(launch, job)))
         return 0
-    test = parse(run.task.fail_on) if run.task.fail_on else None
     try:
         runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
         asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
-    code = finish(summary, stopped, test, {"quiet": quiet, "json": as_json, "fail_on": run.task.fail_on})
+    code = finish(summary, stopped, job, {"quiet": quiet, "json": as_json})
     if not stopped:
         asyncio.run(_close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or ""))
     return code

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from gossamer.cli.show import amount, clean, console, dumb, duration, named
 
 if TYPE_CHECKING:
+    from gossamer.quality import Quality
     from gossamer.summary import Summary
 
+SITES, LOW = 10, 4
+"""Sites that are shown, and fields of each."""
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
     "connect": "see whether the server is up",
@@ -29,6 +32,9 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     """What and how many, in the order of the sum."""
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
+    items = [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")] if s.rejected else []
+    items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
+    items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
         ("found", f"{s.found} URLs on {s.hosts} hosts"),
@@ -39,9 +45,29 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
         ("+ pending", str(s.pending)),
         ("+ skipped", f"{sum(s.skipped.values())}: {named(s.skipped)}" if s.skipped else "0"),
         ("errors", named(s.errors)),
+        *items,
         ("time", f"{duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
         ("outputs", ", ".join(s.outputs) or "-"),
     ]
+
+
+def site_line(one: Quality) -> str:
+    """What a site gives: its score, the fields that are missing most, what fell below earlier runs."""
+    low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:LOW]
+    fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:LOW]
+    words = [f"quality {share(one.quality)}"]
+    words += [", ".join(f"{field} in {share(n)}" for n, field in low)] if low else []
+    words += ["below earlier runs: " + ", ".join(f"{name} by {share(by)}" for by, name in fell)] if fell else []
+    return "; ".join(words)
+
+
+def share(n: float) -> str:
+    """A share for people; 100 % is all of it.
+
+    >>> share(0.9996), share(0.5)
+    ('99.9%', '50%')
+    """
+    return f"{int(n * 1000) / 10:g}%"
 
 
 def put_summary(summary: Summary, quiet: bool) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from msgspec.structs import replace
 
 from gossamer import sites as site_files
 from gossamer import submitted
@@ -20,6 +23,8 @@ from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
+from gossamer.judging import ended, seen_whole
+from gossamer.parts import HistorySink
 from gossamer.road.outputs import Outputs
 
 log = logging.getLogger("gossamer.worker")
@@ -42,12 +47,31 @@ class Ending:
                 return
             if task.state == "cancelling":
                 await drop_queue(self._store, task.name)
-            await self._tasks.turn(task.name, task.state, "ending", ends_as=ENDS[task.state])
+            _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
+            await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
                 if mine and await self._sealed(task, setup_of):
+                    ends_as = task.ends_as or "finished"
+                    if ends_as == "finished":
+                        await self._conclude(task, setup_of)
                     _, reason = await Crawls(self._store).state(task.name)
-                    await self._tasks.turn(task.name, "ending", task.ends_as or "finished", reason)
+                    await self._tasks.turn(task.name, "ending", ends_as, reason)
+
+    async def _conclude(self, task: Task, setup_of: SetupOf) -> None:
+        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more are deleted."""
+        try:
+            setup = await setup_of(task, "")
+            sites = site_files.load_all(setup.job.targets, setup.job.args)
+            whole = await seen_whole(setup, self._store, sites)
+            for table in outputs(setup, sites)[1] if whole else ():
+                if isinstance(table, HistorySink):
+                    for one in whole:
+                        await asyncio.to_thread(table.unseen, *one)
+                await asyncio.to_thread(table.close)
+            await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
+        except GossamerError as error:
+            log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
 
     async def _sealed(self, task: Task, setup_of: SetupOf) -> bool:
         """Whether all parts are closed: each process closes its own, and here those of dead processes are."""

@@ -16,6 +16,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
+| `gossamer:quality:SITE` | list | the last good runs of a site, at most 10, the last one first (JSON, `gossamer.quality.Run`) | quality | 400 days after the last one |
 | `gossamer:rates` | hash | caps in requests a second: `fleet` and lanes -> N, `tat:` before them -> ms of the next permit | rates | until lifted |
 | `gossamer:scores` | hash | worker's name -> JSON: how its visits went of late (`scores`) | the worker | a minute after its last sign |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> how it stands (`prove.lua`) | prove | a week after it was seen last |
@@ -51,7 +52,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen, as a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON`, `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `q|SITE|...` (`gossamer.quality`), `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
 | `{b:000}CRAWL:turn` | string | whose turn it is to claim under limits, where there are many buckets | turns | 5 s |
 | `{b:N}CRAWL:w` | hash | worker name -> heartbeat (JSON) | worker loop | the crawl |
@@ -96,6 +97,11 @@ def group(name: str) -> str:
     return f"{{{name}}}"
 
 
+def quality(site: str) -> str:
+    """The key of a site's last good runs."""
+    return f"gossamer:quality:{site}"
+
+
 PROXIES = ("{proxies}s", "{proxies}v")
 
 
@@ -115,7 +121,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

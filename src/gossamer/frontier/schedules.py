@@ -30,7 +30,8 @@ class Task(msgspec.Struct, frozen=True):
     """What stands after -o, and whether it was -O; `{date}` and `{run}` are put in."""
     folder: str = "."
     """Where gossamer.toml may lie."""
-    fail_on: str | None = None
+    fail_on: str | list[str] | None = None
+    """Its gates; one text in schedules of older versions."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.quality import Runs
 from gossamer.frontier.store import Store
+from gossamer.quality import of_counts
 from gossamer.summary import Summary
 
 PAGE = 1000
@@ -23,6 +25,9 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await counts(store, name)
+    sites = of_counts(n)
+    if sites:
+        sites = of_counts(n, await Runs(store).load(list(sites)))
     if hosts is None:
         hosts = await hosts_met(store, name)
     return Summary(
@@ -33,7 +38,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         unchanged=n["unchanged"], gone=n["gone"], failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"],
         dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
         pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
-        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
+        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs, rejected=n["rejected"], dropped=n["dropped"], sites=sites,
     )  # fmt: skip
 
 

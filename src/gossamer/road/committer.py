@@ -36,6 +36,7 @@ class Committer:
         """Visits whose claim was no longer ours."""
         self._frontier, self._outputs = frontier, outputs
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
+        self.on_put: Callable[[Visit], None] = lambda _: None
         self._size = 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -43,6 +44,7 @@ class Committer:
     def put(self, visit: Visit) -> None:
         """Hand a visit over."""
         visit.put_at = time.monotonic()
+        self.on_put(visit)
         self.waiting.append(visit)
         self._size += visit.size
         self._wake.set()

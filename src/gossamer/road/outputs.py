@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gossamer.parts import FileOutput, FileSink, Frontier, Log, TableSink
+from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, TableSink
 from gossamer.visit import Row, Visit
 
 Moves = Sequence[tuple[str, int, int]]
@@ -32,6 +32,7 @@ class Outputs:
     ) -> None:  # fmt: skip
         self._frontier, self._alone, self._ours = frontier, alone, ours
         self._files, self._tables, self._log, self._known = files, tables, log, known
+        self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._locked = False
@@ -47,7 +48,7 @@ class Outputs:
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
-        if self._log is not None or (self._tables and rows):
+        if self._log is not None or (self._tables and (rows or any(visit.gone for visit in batch))):
             await self._in_thread(self._write_aside, batch, rows)
 
     @asynccontextmanager
@@ -71,9 +72,15 @@ class Outputs:
         """These lengths are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
-    async def finish(self) -> None:
-        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there."""
+    async def finish(self, whole: Sequence[tuple[str, str, str]] = ()) -> None:
+        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
+
+        `whole`: sites, runs and moments; what a run did not see of its site is deleted.
+        """
         async with self._held():
+            for history in self._histories:
+                for one in whole:
+                    await self._in_thread(history.unseen, *one)
             await self.reread()
             for output in self._files:
                 for sink in output.sinks():
@@ -130,6 +137,9 @@ class Outputs:
         if rows:
             for table in self._tables:
                 table.upsert(rows)
+        if gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]:
+            for history in self._histories:
+                history.gone(gone)
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import msgspec
-import xxhash
-
-from gossamer.item import Item, kind, plain
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
+from gossamer.quality import Counting
 from gossamer.request import Request
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.visitor import Read
 from gossamer.sites.loading import LoadedSite, match
+from gossamer.sites.making import Made, aside, makers
 from gossamer.sites.running import Parsed, gather, run
 from gossamer.traps import growing
-from gossamer.visit import Claim, Row
+from gossamer.visit import ASIDE, Claim, Row
 
 MOST_LINKS = 5000
 """Different requests that one page may give; the rest is counted as `trap`."""
@@ -48,6 +45,12 @@ class Reader:
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
         """Hears of each page before it is read."""
+        self.run = ""
+        """The run's name, for the items of sites of which a whole run sees all."""
+        self.watched: frozenset[str] = frozenset()
+        """Fields whose coverage is watched: pages that lack one are kept."""
+        self._making = makers(sites)
+        self._counting = {site.name: Counting(site.name) for site in sites}
         self.reading: Reading | None = None
         """Where the claim that is being read is noted, in case its page ends the process."""
 
@@ -89,25 +92,28 @@ class Reader:
         """A page of a site file: its function's items and requests; an error keeps the page for replay."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
-        taken, rows = Taken(), list[Row]()
+        taken, rows, counts = Taken(), list[Row](), dict[str, int]()
         if parsed.missing:
             page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
         if parsed.error is None:
             self._follow(site, view, parsed, links, taken)
-        try:
-            rows = [self._item(site, page, item) for item in parsed.items] if parsed.error is None else []
-        except Exception as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
-            parsed.error, parsed.detail = "parse", f"an item cannot be written: {error}"
-        if parsed.error is not None:
+        if parsed.error is None:
+            made = self._making(site).make(parsed, view)
+            rows = [self._item(site, claim, page, one, counts) for one in made if not one.dropped]
+            if dropped := len(made) - len(rows):
+                counts["dropped"] = dropped
+        else:
             self.keep(page, claim.request, f"{site.name}: {parsed.detail}")
             parsed.requests, taken = [], Taken()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
             taken.skip("nofollow", len(view.shut))
-        items = len(rows)
+        if parsed.function or parsed.error:
+            self._counting[site.name].page(counts, parsed.error is None)
+        items = len(rows) - counts.get("rejected", 0)
         if self.pages:
             rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
-        return Read(rows, taken, items, parsed.error)
+        return Read(rows, taken, items, counts, parsed.error)
 
     def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
         """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""
@@ -139,23 +145,28 @@ class Reader:
         if grown:
             taken.skip("trap", len(grown))
 
-    def _item(self, site: LoadedSite, page: Page, item: Item | dict[str, Any]) -> Row:
-        """An item as a row: its own fields, then where and when it was seen."""
-        name, fields = ("item", dict(item)) if isinstance(item, dict) else (kind(item), plain(item))
-        own = getattr(item, "__item_key__", None)
-        if own and fields[own] is not None:
-            key = str(fields[own])
-        else:  # a hash of all it says
-            key = xxhash.xxh3_64_hexdigest(msgspec.json.encode(fields, order="sorted"))
+    def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
+        """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside, and its page, too."""
+        self._counting[site.name].item(counts, made.kind, made.fields, not made.faults)
         seen = {
             "_url": page.url,
             "_site": site.name,
-            "_kind": name,
-            "_key": key,
+            "_kind": made.kind,
+            "_key": made.key,
             "_seen_at": moment(page.fetched_at),
             "_version": site.version,
+            "_hash": made.content,
         }
-        return Row(name, key, {**fields, **seen})
+        if made.faults:
+            counts["rejected"] = counts.get("rejected", 0) + 1
+            told = aside(made)
+            self.keep(page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}")
+            del seen["_key"], seen["_hash"]
+            return Row(ASIDE, "", {**told, **seen})
+        for field in self.watched & made.fields.keys() if self.watched else ():
+            if made.fields[field] in (None, "", []):
+                self.keep(page, claim.request, f"{site.name}: {made.kind}: {field}: it has no value")
+        return Row(made.kind, made.key, {**made.fields, **seen}, self.run if site.site.complete else "")
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
         """The record of a URL that failed for good."""

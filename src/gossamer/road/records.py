@@ -48,6 +48,11 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
     )  # fmt: skip
 
 
+def gone_at(page: Page) -> str:
+    """When a page answered that it is gone; empty for one that is there."""
+    return moment(page.fetched_at) if page.status in (404, 410) else ""
+
+
 def page_row(record: PageRecord, key: str) -> Row:
     """A page record as a row for the sinks; its key is the canonical URL that was asked for."""
     return Row("page", key, record)

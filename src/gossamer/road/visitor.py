@@ -36,6 +36,8 @@ class Read(msgspec.Struct):
     rows: list[Row]
     taken: Taken
     items: int = 0
+    counts: dict[str, int] = {}
+    """What its items say of its site, and how many are not stored (`gossamer.quality`)."""
     error: str | None = None
     infrastructure: bool = False
     """A sitemap or feed: no page, nothing of it is counted as found."""
@@ -190,7 +192,7 @@ class Visitor:
         read = self.reader.read(claim, page, verdict.error)
         error = read.error or verdict.error
         counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
-        counts = {**counts, "found": read.taken.found, "bytes": page.wire}
+        counts = {**counts, **read.counts, "found": read.taken.found, "bytes": page.wire}
         if read.infrastructure:
             counts["infra"] = -1
         else:
@@ -201,7 +203,7 @@ class Visitor:
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(
             claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,
-            attempts=self._attempt(claim, page, "done", error),
+            attempts=self._attempt(claim, page, "done", error), gone=records.gone_at(page),
         )  # fmt: skip
 
     async def _redirected(self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float) -> Visit:

@@ -35,6 +35,7 @@ ALONE = 3
 ENDS = {
     "stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled", "failed": "stopped",
     "ending": "stopped", "finished": "stopped", "limited": "stopped", "spent": "credits",
+    "mended": "mended",
 }  # fmt: skip
 """States in which nothing is claimed any more, and what that makes of a worker's run."""
 
@@ -63,13 +64,12 @@ class Worker:
         """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
         """Visits under way."""
-        self.outcome = ""
+        self.paused, self.outcome = False, ""
         """Why it ended: finished, pages, bytes, time, stopped, cancelled."""
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
-        self._paused = False
         self._alone = False
         self._failed: Exception | None = None
         self._strange = ""
@@ -126,7 +126,7 @@ class Worker:
             elif not self.busy and not self._ready and self.committer.idle:
                 if limit:
                     self.outcome = limit
-                elif not self._paused and not self._asking.waiting and await self._finished():
+                elif not self.paused and not self._asking.waiting and await self._finished():
                     self.outcome = "finished"
             if not self.outcome:
                 await self._rest()
@@ -140,7 +140,7 @@ class Worker:
         limit = ""
         while True:
             busy = self.busy + len(self._ready)
-            if self._paused or self.committer.full or self._stop.is_set():
+            if self.paused or self.committer.full or self._stop.is_set():
                 self.room.rests(busy)
                 return ""
             want = offered = self.room.ask(busy)
@@ -231,7 +231,7 @@ class Worker:
 
     async def _rest(self) -> None:
         """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
-        away = self._paused or self._out or self.frontier.patience.away
+        away = self.paused or self._out or self.frontier.patience.away
         pause = TICK if away else self._asking.next_at - time.monotonic()
         longest = TICK if self.busy or self._ready else IDLE
         with contextlib.suppress(TimeoutError):
@@ -260,7 +260,7 @@ class Worker:
         while True:
             await asyncio.sleep(LOOK)
             state = await self._state()
-            self._paused = state == "paused"
+            self.paused = state == "paused"
             self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
 

@@ -31,8 +31,8 @@ LOOK, AGAIN = 1.0, 5.0
 
 Say = Callable[..., None]
 """Says an event: its name, then facts by name."""
-Judge = Callable[[str, Summary], bool]
-"""Whether a summary fails the gate of `--fail-on`."""
+Judge = Callable[[list[str], Summary], list[str]]
+"""The gates of `--fail-on` that a summary does not meet."""
 
 
 class Outcome(NamedTuple):
@@ -165,10 +165,10 @@ class Conductor:
             try:
                 job = job_of(run.task, self._settings, run.crawl)
                 outcome = await self.crawler.crawl(job, confirm)
-                if outcome is None or outcome.summary is None or run.task.fail_on is None:
+                if outcome is None or outcome.summary is None or outcome.state not in ("finished", "limited"):
                     return outcome
-                if outcome.state in ("finished", "limited") and self._judge(run.task.fail_on, outcome.summary):
-                    return outcome._replace(state="gate", reason=f"the gate is not met: {run.task.fail_on}")
+                if bad := self._judge(job.gates, outcome.summary):
+                    return outcome._replace(state="gate", reason=f"the gate is not met: {'; '.join(bad)}")
                 return outcome
             except StoreError as error:
                 if not told:

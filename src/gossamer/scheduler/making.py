@@ -96,4 +96,5 @@ def job_of(task: Task, settings: Settings, crawl: str) -> Job:
     job = job_of_options(task.targets, task.options, task.folder)
     own = msgspec.structs.replace(job.settings, store=settings.store, data=settings.data)
     outputs = [Output(spec, overwrite) for spec, overwrite in task.outputs]
-    return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl)
+    gates = [task.fail_on] if isinstance(task.fail_on, str) else task.fail_on or []
+    return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl, gates=gates)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.item import Item
+from gossamer.item import names
 from gossamer.sinks.jsonl import text
 from gossamer.visit import Row
 
@@ -44,6 +44,7 @@ OURS = (
     Column("_key"),
     Column("_seen_at", "time"),
     Column("_version"),
+    Column("_hash"),
 )
 """What each item row has besides its own fields."""
 
@@ -80,7 +81,7 @@ def page_columns(text: bool = False, links: bool = False) -> tuple[Column, ...]:
     return columns
 
 
-def item_columns(items: Iterable[type[Item]]) -> dict[str, tuple[Column, ...]]:
+def item_columns(items: Iterable[type]) -> dict[str, tuple[Column, ...]]:
     """Columns by kind from the fields of item classes; classes of one kind share the union of their fields."""
     kinds: dict[str, dict[str, str]] = {}
     for item in items:
@@ -89,7 +90,7 @@ def item_columns(items: Iterable[type[Item]]) -> dict[str, tuple[Column, ...]]:
         except Exception:  # noqa: BLE001  annotations are a user's code: what cannot be read is taken as JSON
             hints = {}
         fields = kinds.setdefault(item.__name__.lower(), {})
-        for name in item.__struct_fields__:
+        for name in names(item):
             found = column_type(hints.get(name))
             fields[name] = found if fields.get(name, found) == found else "json"
     return {name: (*(Column(*field) for field in fields.items()), *OURS) for name, fields in kinds.items()}

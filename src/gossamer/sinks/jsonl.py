@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import select
@@ -76,9 +77,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 class JsonLines:
-    """The FileSink of `.jsonl`: all kinds in one file."""
+    """The FileSink of `.jsonl`: all kinds in one file. `most`: bytes from which on no more rows are taken."""
 
-    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "") -> None:
+    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "", most: float = math.inf) -> None:
+        self._most = most
         self._file = ExactFile(path, overwrite=overwrite, owner=owner)
         self.target = self._file.target
         self.prepare = self._file.prepare
@@ -86,7 +88,7 @@ class JsonLines:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
-        return self._file.append(committed, lines(rows))
+        return self._file.append(committed, lines(rows) if committed < self._most else b"")
 
 
 class Stdout:

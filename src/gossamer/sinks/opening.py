@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
-from gossamer.parts import FileOutput, FileSink, TableSink
+from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.formats import open_output
-from gossamer.visit import Row
+from gossamer.sinks.jsonl import JsonLines
+from gossamer.visit import ASIDE, Row
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
+MOST_ASIDE = 64 << 20
+"""Bytes of the file of items that are kept aside; what comes then is counted alone."""
 
 
 class Own(NamedTuple):
@@ -28,10 +31,10 @@ class Own(NamedTuple):
 
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (),
+    own: Sequence[Own] = (), aside: str = "",
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
-    those of some sites alone.
+    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -42,11 +45,16 @@ def open_all(
         if isinstance(output, Files):
             files.append(SomeFiles(output, wanted) if wanted else output)
         else:
-            tables.append(SomeTable(output, wanted) if wanted else output)
+            some = SomeHistory if isinstance(output, HistorySink) else SomeTable
+            tables.append(some(output, wanted) if wanted else output)
 
     apart = pages_file is not None and "page" not in columns
+    usual = _no_page if apart else _stored if aside else None
     for spec, overwrite in specs:
-        put(open_output(spec, columns, overwrite=overwrite, owner=owner), _no_page if apart else None)
+        put(open_output(spec, columns, overwrite=overwrite, owner=owner), usual)
+    if aside:
+        file = JsonLines(aside, overwrite=True, owner=owner, most=MOST_ASIDE)
+        files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner), _page)
     for spec, sites, kinds in own:
@@ -59,7 +67,15 @@ def open_all(
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:
-    return type(row.data) is dict and row.data["_site"] in sites
+    return type(row.data) is dict and row.data["_site"] in sites and row.kind != ASIDE
+
+
+def _stored(row: Row) -> bool:
+    return row.kind != ASIDE
+
+
+def _aside(row: Row) -> bool:
+    return row.kind == ASIDE
 
 
 def _page(row: Row) -> bool:
@@ -67,7 +83,7 @@ def _page(row: Row) -> bool:
 
 
 def _no_page(row: Row) -> bool:
-    return row.kind != "page"
+    return row.kind not in ("page", ASIDE)
 
 
 class SomeFiles:
@@ -96,3 +112,11 @@ class SomeTable:
         """See `parts.TableSink`."""
         if wanted := [row for row in rows if self._wanted(row)]:
             self._table.upsert(wanted)
+
+
+class SomeHistory(SomeTable):
+    """One that keeps what its items were before."""
+
+    def __init__(self, table: Any, wanted: Wanted) -> None:
+        super().__init__(table, wanted)
+        self.gone, self.unseen = table.gone, table.unseen

@@ -1,5 +1,7 @@
 """SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing it once.
 
+Items that did not change are not written, what they were before is kept: `history`.
+
 WAL with `synchronous=FULL`: a commit returns when it is on the disk; readers never wait, several processes may write.
 """
 
@@ -15,13 +17,17 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
+from gossamer.sinks import sqlite_history as past
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
+from gossamer.sinks.history import HISTORY, SIGHTINGS, STORED
 from gossamer.sinks.jsonl import text
+from gossamer.sinks.sqlite_history import quoted as _quoted
 from gossamer.visit import PageRecord, Row
 
 _TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
+_TAKEN = (HISTORY, SIGHTINGS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
@@ -71,11 +77,23 @@ class Sqlite:
             for kind, group in kinds.items():
                 loose = () if kind in self._columns else loose_names(group)
                 names, insert = self._inserts.get(kind) or self._table(base, kind, loose)
+                if kind != "page":
+                    group = past.changed(base, _name(kind), group)
                 values = _values(names, group)
                 try:
                     base.executemany(insert, values)
                 except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
                     base.executemany(insert, [_careful(names, row) for row in values])
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """See `parts.HistorySink`."""
+        with self._mapped(), self._transaction() as base:
+            past.gone(base, pages)
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """See `parts.HistorySink`."""
+        with self._mapped(), self._transaction() as base:
+            return past.unseen(base, site, run, at)
 
     def close(self) -> None:
         """Let the connection go; the last one folds the WAL into the file, also that of processes that are gone."""
@@ -115,7 +133,7 @@ class Sqlite:
         `loose`: fields of untyped dicts; then the names are all that the table has, whoever added them.
         """
         columns = self._declared(kind)
-        table = _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") else kind)
+        table = _name(kind)
         body = ", ".join(_column(column) for column in columns)
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
         known = {name.lower(): name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
@@ -128,6 +146,8 @@ class Sqlite:
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
+        if kind != "page":
+            past.prepare(base, table, _quoted(f"_url of {kind}"))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:
             between = {*known.values(), *names} - {"_key", EXTRA}
@@ -144,7 +164,9 @@ class Sqlite:
 
     def _declared(self, kind: str) -> list[Column]:
         declared = self._columns.get(kind)
-        columns = [Column("_key"), *(column for column in declared or OURS if column.name != "_key"), Column(EXTRA)]
+        more = STORED if kind != "page" else ()
+        own = (*(declared or OURS), *more)
+        columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
         lower = [column.name.lower() for column in columns]
         if twice := {name for name in lower if lower.count(name) > 1}:
             raise ConfigError(
@@ -191,8 +213,9 @@ def _careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
     return row
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+def _name(kind: str) -> str:
+    """The table of a kind, quoted; names that SQLite or we keep for ourselves get a `_`."""
+    return _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in _TAKEN else kind)
 
 
 def _column(column: Column) -> str:

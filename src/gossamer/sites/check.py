@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError
-from gossamer.item import Item, kind, plain
 from gossamer.page import Page
 from gossamer.parsing.view import View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite, load, match
+from gossamer.sites.making import Making
 from gossamer.sites.running import run
 
 
@@ -68,14 +68,17 @@ def folder(site: Path) -> Path:
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
     """The items of a page as plain values with their kind, and what went wrong."""
     meta = meta or Meta(page.url)
-    parsed = run(site, View(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry)))
+    view = View(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
+    parsed = run(site, view)
     if parsed.error:
         return [], parsed.detail
+    made = Making(site).make(parsed, view)
+    for one in made:
+        if one.faults:
+            field, value, reason = one.faults[0]
+            return [], f"{one.kind}: {field or 'item'}: {reason}" + (f": {value!r}"[:200] if field else "")
     try:
-        found = [
-            {"_kind": kind(i), **plain(i)} if isinstance(i, Item) else {"_kind": "item", **i} for i in parsed.items
-        ]
-        return _read(_write(found)), ""
+        return _read(_write([{"_kind": one.kind, **one.fields} for one in made if not one.dropped])), ""
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         return [], f"an item cannot be written: {error}"
 

@@ -16,6 +16,7 @@ from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.item import Item
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
+from gossamer.pipeline import gates
 from gossamer.request import Request
 from gossamer.sinks import formats
 from gossamer.site import Site
@@ -24,9 +25,7 @@ from gossamer.site import Site
 class LoadedSite:
     """A site with what its file is: path, version (a hash of the file) and the items that it declares."""
 
-    def __init__(
-        self, site: Site, path: Path, version: str, items: Mapping[str, list[type[Item]]], default: bool
-    ) -> None:
+    def __init__(self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool) -> None:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
         self.name = site.name
 
@@ -101,12 +100,14 @@ def _file(path: Path) -> list[LoadedSite]:
     for site in sites.values():
         _selectors(path, site)
         _sinks(path, site)
+        _gates(path, site)
         site.freeze({})
     default = {id(value) for name, value in named if name == "default"}
-    items: dict[str, list[type[Item]]] = {}
-    for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, Item) and value is not Item:
-            items.setdefault(value.__name__.lower(), []).append(value)
+    items: dict[str, list[type]] = {}
+    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Item) and one is not Item]
+    named_by = [function.item for site in sites.values() for function in site.functions if function.item is not None]
+    for kind in dict.fromkeys([*own, *named_by]):
+        items.setdefault(kind.__name__.lower(), []).append(kind)
     return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
 
 
@@ -188,6 +189,15 @@ def _sinks(path: Path, site: Site) -> None:
             formats.parse(spec)
         except UsageError as error:
             raise ConfigError(f"{path}: site {site.name}: sinks: {error}") from None
+
+
+def _gates(path: Path, site: Site) -> None:
+    """Its gates can be read."""
+    for text in site.gates:
+        try:
+            gates.parse(text)
+        except UsageError as error:
+            raise ConfigError(f"{path}: site {site.name}: {error}") from None
 
 
 def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:

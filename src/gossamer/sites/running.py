@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.item import Item
+from gossamer.item import is_item
 from gossamer.parsing.view import NEEDS, View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
@@ -21,12 +21,14 @@ MOST = 100_000
 class Parsed(msgspec.Struct):
     """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is dropped."""
 
-    items: list[Item | dict[str, Any]] = []
+    items: list[Any] = []
     requests: list[Request] = []
     error: str | None = None
     detail: str = ""
     function: str = ""
     """The function's name; empty when the site has none for the page."""
+    item: type | None = None
+    """The class of its dicts."""
     missing: str = ""
     """What the page must have and has not."""
 
@@ -50,7 +52,7 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
                 error="parse", detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}"
             )
         return Parsed()
-    parsed, yielded = Parsed(function=function.name), None
+    parsed, yielded = Parsed(function=function.name, item=function.item), None
     try:
         yielded = function.call(view)
         _sort(yielded if yielded is not None else (), view, parsed)
@@ -73,21 +75,19 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
 
 
 def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
-    if isinstance(yielded, Item | dict | Request | str):
+    if isinstance(yielded, str) or is_item(yielded):  # a request is a Struct, too
         yielded = (yielded,)
     for number, one in enumerate(yielded):
         if number >= MOST:
             raise ValueError(f"it yields more than {MOST} things")
-        if isinstance(one, Item):
-            parsed.items.append(one)
-        elif isinstance(one, dict):
-            if odd := [name for name in one if not isinstance(name, str)]:
-                raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
-            parsed.items.append(one)
-        elif isinstance(one, Request):
+        if isinstance(one, Request):
             parsed.requests.append(_own(one, view))
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
+        elif is_item(one):
+            if isinstance(one, dict) and (odd := [name for name in one if not isinstance(name, str)]):
+                raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
+            parsed.items.append(one)
         elif isinstance(one, Iterator | list | tuple):
             raise TypeError(f"it yields a {type(one).__name__}: write `yield from` where it gives several things")
         else:

@@ -1,0 +1,160 @@
+"""What an item costs between the page function and the sinks: microseconds of CPU, the best of five rounds.
+
+    python benchmarks/items.py [--items 20000]
+
+An item of eight fields (a Decimal with a range, a pattern, a list, two that may be None). `as it was`: fields as plain values and the
+row, without schema, hash, counts. SQLite: batches of 256 in a file of its own, durable; `new`, `the same again`, `changed` (a tenth, a
+new price) of a table of all items.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from gossamer import Item, Site
+from gossamer.item import plain
+from gossamer.page import Page
+from gossamer.parsing.view import View
+from gossamer.pipeline import clean, deduplicate
+from gossamer.pipeline.gates import parse
+from gossamer.pipeline.window import Window
+from gossamer.quality import Counting
+from gossamer.sinks.columns import item_columns
+from gossamer.sinks.sqlite import Sqlite
+from gossamer.sites.loading import LoadedSite
+from gossamer.sites.making import Making
+from gossamer.sites.running import Parsed
+from gossamer.visit import Row
+
+ROUNDS, BATCH = 5, 256
+
+
+class Book(Item, key="upc"):
+    upc: Annotated[str, Meta(pattern=r"^B\d+$")]
+    title: Annotated[str, Meta(min_length=1)]
+    price: Annotated[Decimal, Meta(gt=0)]
+    author: str
+    pages: int | None = None
+    stock: int = 0
+    tags: list[str] = msgspec.field(default_factory=list)
+    blurb: str | None = None
+
+
+def book(n: int, price: str = "19.90") -> Book:
+    return Book(
+        upc=f"B{n}",
+        title=f"The {n}th book of tea",
+        price=Decimal(price),
+        author="A. Writer",
+        pages=320,
+        tags=["tea", "books"],
+        blurb="x" * 120,
+    )
+
+
+def timed(work: Callable[[], Any], items: int) -> float:
+    """Microseconds of CPU an item."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best / items * 1e6
+
+
+def making(*steps: Any) -> Making:
+    return Making(LoadedSite(Site("s", steps=steps), Path("s.py"), "v", {}, False))
+
+
+def rows(items: list[Book], seen: str, make: Making, view: View) -> list[Row]:
+    found = []
+    for item in items:
+        (made,) = make.make(Parsed(items=[item]), view)
+        ours = {
+            "_url": view.url,
+            "_site": "s",
+            "_kind": "book",
+            "_key": made.key,
+            "_seen_at": seen,
+            "_version": "v",
+            "_hash": made.content,
+        }
+        found.append(Row("book", made.key, {**made.fields, **ours}))
+    return found
+
+
+def pipeline(count: int) -> dict[str, float]:
+    """Steps, counts and gates."""
+    items = [book(n) for n in range(count)]
+    parsed = [Parsed(items=[item]) for item in items]
+    view = View(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
+    out = {"as it was": timed(lambda: [{**plain(item), "_key": item.upc} for item in items], count)}
+    for name, steps in {
+        "schema, hash, key": (),
+        "and clean": (clean,),
+        "and deduplicate": (clean, deduplicate),
+    }.items():
+        maker = making(*steps)
+        out[name] = timed(lambda maker=maker: [maker.make(one, view) for one in parsed], count)
+    fields = plain(items[0])
+    counting = Counting("s")
+
+    def counted() -> None:
+        for _ in range(count):
+            counts: dict[str, int] = {}
+            counting.page(counts, read=True)
+            counting.item(counts, "book", fields, good=True)
+
+    out["counts of a page with one item"] = timed(counted, count)
+    window = Window({"": [parse("pause if coverage.price<0.9 or quality<0.9")]}, {})
+    counts: dict[str, int] = {"pages": 1, "succeeded": 1}
+    counting.page(counts, read=True)
+    counting.item(counts, "book", fields, good=True)
+    out["a gate that is watched, a page"] = timed(lambda: [window.saw(counts, dead=False) for _ in range(count)], count)
+    return out
+
+
+def sqlite(count: int, folder: Path) -> dict[str, float]:
+    """Upsert and history."""
+    view = View(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
+    sink, maker, out = Sqlite(str(folder / "out.sqlite"), item_columns([Book])), making(), {}
+    sink.prepare()
+    items = [book(n) for n in range(count)]
+    tenth = [book(n, "21.00") if n % 10 == 0 else one for n, one in enumerate(items)]
+    for name, some, seen in (
+        ("new", items, "2026-01-01"),
+        ("the same again", items, "2026-01-02"),
+        ("changed, a tenth", tenth, "2026-01-03"),
+    ):
+        made = rows(some, f"{seen}T00:00:00.000Z", maker, view)
+        start = time.process_time()
+        for first in range(0, count, BATCH):
+            sink.upsert(made[first : first + BATCH])
+        out[f"SQLite, {name}"] = (time.process_time() - start) / count * 1e6
+    sink.close()
+    return out
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--items", type=int, default=20_000)
+    count = parser.parse_args().items
+    print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {count} items; us of CPU an item")
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        for name, us in {**pipeline(count), **sqlite(count, Path(folder))}.items():
+            print(f"{name:40} {us:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

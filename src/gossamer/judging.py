@@ -1,0 +1,131 @@
+"""Settings -> the gates of a crawl in one worker: what is looked at while it runs, and what a gate that is not met does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from gossamer import sites as site_files
+from gossamer.frontier.crawls import Crawls, Spec, clock
+from gossamer.frontier.quality import Runs
+from gossamer.frontier.store import Store
+from gossamer.frontier.tally import summary
+from gossamer.frontier.tasks import Tasks
+from gossamer.job import Job, Setup
+from gossamer.pipeline.gates import Gate, parse
+from gossamer.pipeline.window import Trip, Window
+from gossamer.quality import LEAST, run_of
+from gossamer.road.records import moment
+from gossamer.sites.loading import LoadedSite, version
+from gossamer.summary import Summary
+from gossamer.visit import Visit
+
+STATES = {"pause": "paused", "stop": "stopping"}
+
+
+class Judge:
+    """Looks at the last pages of this process. `hold` is called when nothing more is to begin, before the store knows of it."""
+
+    def __init__(self, setup: Setup, sites: Sequence[LoadedSite], store: Store) -> None:
+        self._setup, self._sites, self._store = setup, sites, store
+        self._gates = gates(setup.job.gates, sites)
+        self._window = Window(self._gates, {})
+        self._pending: Trip | None = None
+        self._paused = False
+        self.hold: Callable[[], None] = lambda: None
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """The fields whose coverage some gate asks for."""
+        return frozenset(
+            name.rpartition(".")[2] for some in self._gates.values() for one in some for name in one.fields
+        )
+
+    async def open(self) -> None:
+        """Read what the sites gave in their last good runs. Raises StoreError."""
+        runs = await Runs(self._store).load([site.name for site in self._sites]) if self._gates else {}
+        self._window = Window(self._gates, runs)
+
+    def saw(self, visit: Visit) -> None:
+        """A visit ended."""
+        for trip in self._window.saw(visit.counts, visit.settle.action == "x"):
+            if trip.gate.action == "warn":
+                self._say(f"warning: {trip.reason}")
+            elif self._pending is None:
+                self._pending = trip
+                self.hold()
+
+    async def state(self, state: str) -> str:
+        """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another version of a site file."""
+        crawl = self._setup.crawl
+        if self._pending is not None:
+            trip, self._pending = self._pending, None
+            if await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason):
+                go_on = f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
+                self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
+            state, _ = await Crawls(self._store).state(crawl)
+        if state == "running" and self._paused:
+            self._window.forget()
+            if any(version(site.path) != site.version for site in self._sites):
+                return "mended"
+        self._paused = state == "paused"
+        return state
+
+    def _say(self, line: str) -> None:
+        print(f"gossamer: {self._setup.crawl}: {line}", file=sys.stderr, flush=True)
+
+
+def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[Gate]]:
+    """The gates of a crawl: those of the command under "", those of the sites by name. Raises UsageError."""
+    found = {"": [parse(text) for text in texts]}
+    found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
+    return {name: some for name, some in found.items() if some}
+
+
+def missed(job: Job, of: Summary) -> list[str]:
+    """The gates of a job and of its sites that its crawl does not meet."""
+    return unmet(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
+
+
+def unmet(gates: dict[str, list[Gate]], of: Summary) -> list[str]:
+    """The gates that a whole crawl does not meet, but for those that only warn."""
+    found = []
+    for site, some in gates.items():
+        judged = of if site not in of.sites else of.of_site(site)
+        found += [gate.text for gate in some if gate.action != "warn" and gate.test(judged)]
+    return found
+
+
+async def ended(setup: Setup, store: Store, of: Summary) -> None:
+    """Remember what the sites of a crawl that finished gave, if it was good: its gates are met."""
+    if of.state != "finished" or not of.sites:
+        return
+    known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
+    if not unmet(known, of):
+        for name, one in of.sites.items():
+            if one.items >= LEAST:
+                await Runs(store).keep(name, run_of(of.crawl, of.started_at, one))
+
+
+async def mended(setup: Setup, store: Store) -> None:
+    """Site files were changed while the crawl was paused: its record says with which versions it goes on."""
+    sites = site_files.load_all(setup.job.targets, setup.job.args)
+    setup.sites = {site.name: site.version for site in sites}
+    await Tasks(store).versions(setup.crawl, setup.sites)
+
+
+async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[tuple[str, str, str]]:
+    """The sites that say `complete=True` and were seen whole by a crawl that has nothing left to do: nothing was filtered, nothing failed.
+    (site, run, now), for `Outputs.finish`."""
+    spec = setup.spec
+    sites = [site for site in sites if site.site.complete]
+    if not sites or spec.include or spec.exclude or spec.depth < Spec([]).depth:
+        return []
+    found = await summary(store, setup.crawl, 0)
+    if (
+        found.dead or found.failed or found.pending or found.unchanged
+    ):  # items of pages that did not change were not met
+        return []
+    now = moment(await clock(store))
+    good = {name for name, one in found.sites.items() if not one.unread and not one.rejected}
+    return [(site.name, setup.owner, now) for site in sites if site.name in good]

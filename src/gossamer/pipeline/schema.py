@@ -1,0 +1,199 @@
+"""What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its annotations say.
+
+`Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`.
+A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import types
+import typing
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from gossamer.item import Fresh, modelled, names
+
+_BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "gt": (operator.gt, ">"), "ge": (operator.ge, ">="), "lt": (operator.lt, "<"), "le": (operator.le, "<="),
+}  # fmt: skip
+_UNION = (typing.Union, types.UnionType)
+
+
+class Fault(NamedTuple):
+    """What is wrong with an item: its field (None: all of it), the value there, why."""
+
+    field: str | None
+    value: Any
+    reason: str
+
+
+Check = Callable[[Any, float], str | None]
+"""A value and the moment the page was fetched -> what is wrong, or None."""
+
+
+class Schema:
+    """What a class of items demands."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls, self.names = cls, names(cls)
+        self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
+        self._model = cls if modelled(cls) else None
+        self._types: dict[str, Any] = {}
+        self._checks: list[tuple[str, Check]] = []
+        self._numbers: list[str] = []
+        for name, hint in _hints(cls).items() if self._model is None else ():
+            judged, checks = _split(hint)
+            self._types[name] = judged if _judges(judged) else Any
+            self._checks += [(name, check) for check in checks]
+            if Decimal in _members(judged) and str not in _members(judged):
+                self._numbers.append(name)
+        self._whole: Any = msgspec.defstruct(cls.__name__, [
+            (name, kind, msgspec.UNSET) if name in self.defaults else (name, kind) for name, kind in self._types.items()
+        ], kw_only=True)  # fmt: skip
+
+    def faults(self, fields: dict[str, Any], now: float) -> list[Fault]:
+        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0: nobody knows.
+
+        A number of type Decimal that is given as text becomes one.
+        """
+        if self._model is not None:
+            return _modelled(self._model, fields)
+        try:
+            read = msgspec.convert(fields, self._whole)
+        except (msgspec.ValidationError, TypeError):
+            return self._each(fields, now)
+        for name in self._numbers:
+            if type(fields.get(name)) is str:
+                fields[name] = getattr(read, name)
+        for name, check in self._checks:
+            value = fields.get(name)
+            if value is not None and check(value, now):
+                return self._each(fields, now)
+        return []
+
+    def _each(self, fields: dict[str, Any], now: float) -> list[Fault]:
+        """Field by field, all that is wrong."""
+        found = []
+        for name, kind in self._types.items():
+            if name not in fields:
+                found += [] if name in self.defaults else [Fault(name, None, "it is missing")]
+                continue
+            try:
+                msgspec.convert(fields[name], kind)
+            except (msgspec.ValidationError, TypeError) as error:
+                found.append(Fault(name, fields[name], str(error)))
+        bad = {fault.field for fault in found}
+        for name, check in self._checks:
+            value = fields.get(name)
+            if value is not None and name not in bad and (why := check(value, now)):
+                found.append(Fault(name, value, why))
+                bad.add(name)
+        return found
+
+
+@functools.cache
+def schema(cls: type) -> Schema:
+    """The schema of a class, made once."""
+    return Schema(cls)
+
+
+def _modelled(model: Any, fields: Mapping[str, Any]) -> list[Fault]:
+    try:
+        model.model_validate(fields, strict=False)
+    except ValueError as error:
+        told = getattr(error, "errors", None)
+        if told is None:
+            return [Fault(None, None, str(error))]
+        return [
+            Fault(".".join(map(str, one["loc"])) or None, one["input"] if one["loc"] else None, one["msg"])
+            for one in told(include_url=False, include_context=False)
+        ]
+    return []
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read is not judged
+        hints = {}
+    return {name: hints.get(name, Any) for name in names(cls)}
+
+
+def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
+    """The fields that need not be given, and what they are then."""
+    found: dict[str, Callable[[], Any]] = {}
+    if issubclass(cls, msgspec.Struct):  # not `structs.fields`, which reads the annotations
+        given = cls.__struct_defaults__
+        for name, default in zip(cls.__struct_fields__[len(cls.__struct_fields__) - len(given) :], given, strict=True):
+            if default is not msgspec.NODEFAULT:
+                found[name] = getattr(default, "factory", None) or functools.partial(_same, default)
+    elif dataclasses.is_dataclass(cls):
+        for field in dataclasses.fields(cls):
+            if field.default_factory is not dataclasses.MISSING:
+                found[field.name] = field.default_factory
+            elif field.default is not dataclasses.MISSING:
+                found[field.name] = functools.partial(_same, field.default)
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) is Annotated:
+        return _members(typing.get_args(hint)[0])
+    return typing.get_args(hint) if typing.get_origin(hint) in _UNION else (hint,)
+
+
+def _split(hint: Any) -> tuple[Any, list[Check]]:
+    """A field's type as msgspec judges it, and the checks that it has no words for: bounds of Decimals, freshness, marks of
+    `annotated_types`."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in _UNION:
+        parts = [_split(part) for part in inner]
+        return functools.reduce(operator.or_, (kind for kind, _ in parts)), [
+            check for _, checks in parts for check in checks
+        ]
+    if origin is not Annotated:
+        return hint, []
+    kind, checks = _split(inner[0])
+    kept: list[Any] = []
+    for mark in inner[1:]:
+        if isinstance(mark, Fresh):
+            checks.append(mark.wrong)
+        elif isinstance(mark, msgspec.Meta) and Decimal not in _members(kind):
+            kept.append(mark)
+        else:
+            checks += [
+                functools.partial(_bound, test, sign, Decimal(str(bound)) if Decimal in _members(kind) else bound)
+                for word, (test, sign) in _BOUNDS.items()
+                if (bound := getattr(mark, word, None)) is not None
+            ]
+    return (Annotated[kind, *kept] if kept else kind), checks
+
+
+def _bound(test: Callable[[Any, Any], bool], sign: str, bound: Any, value: Any, now: float) -> str | None:
+    try:
+        if type(value) is str and type(bound) is Decimal:
+            value = Decimal(value)
+        return None if test(value, bound) else f"it is not {sign} {bound}"
+    except (TypeError, ArithmeticError):
+        return f"it cannot be compared with {bound}"
+
+
+def _judges(kind: Any) -> bool:
+    """Whether msgspec can judge a type."""
+    try:
+        msgspec.convert(None, kind)
+    except msgspec.ValidationError:
+        return True
+    except Exception:  # noqa: BLE001 - TypeError and its kin: a type it does not know
+        return False
+    return True

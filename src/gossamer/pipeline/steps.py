@@ -1,0 +1,144 @@
+"""The steps that are shipped, and the loop that runs those of a site."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import xxhash
+
+from gossamer.pipeline.schema import Fault, Schema
+
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
+
+
+class Fields(dict[str, Any]):
+    """An item as steps see it: its own fields by name, `kind`, and the `schema` of its class (None: an untyped dict)."""
+
+    __slots__ = ("kind", "schema")
+
+    def __init__(self, fields: dict[str, Any], kind: str, schema: Schema | None = None) -> None:
+        super().__init__(fields)
+        self.kind, self.schema = kind, schema
+
+
+Step = Callable[[Fields, Any], Any]
+"""`step(item, page)`: changes the item, or returns another dict; None: it stays. Raises Unwanted to drop it, another exception to
+keep it aside."""
+
+
+class Unwanted(Exception):
+    """Raised by a step: the item is dropped, counted with this reason, and not kept aside."""
+
+
+class Bad(Exception):
+    """Raised by `validate`: what is wrong with the item."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(f"{fault.field}: {fault.reason}" for fault in faults))
+        self.faults = list(faults)
+
+
+class Outcome(NamedTuple):
+    """What became of an item: `dropped` (the reason) or `faults` say that it is not to be stored."""
+
+    item: Fields
+    dropped: str = ""
+    faults: Sequence[Fault] = ()
+
+
+def clean(item: Fields, page: Any = None) -> None:
+    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None.
+
+    >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
+    {'title': 'A tale', 'tags': ['x', None]}
+    """
+    for name, value in item.items():
+        if type(value) is str:
+            if (
+                not value
+                or value[0] <= " "
+                or value[-1] <= " "
+                or not value.isascii()
+                or "  " in value
+                or "\t" in value
+            ):
+                item[name] = _cleaned(value)
+        elif type(value) is list:
+            item[name] = [_cleaned(part) if type(part) is str else part for part in value]
+
+
+def validate(item: Fields, page: Any = None) -> None:
+    """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it. Raises Bad."""
+    if item.schema is not None and (faults := item.schema.faults(item, page.page.fetched_at if page else 0.0)):
+        raise Bad(faults)
+
+
+class Deduplicate:
+    """Drops an item that another page of the crawl gave before, as far as this process remembers (`most` items or more).
+
+    Stores that hold one row a key need no such step; files and streams do.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
+
+    def begin(self) -> Deduplicate:
+        """One for a crawl: it begins with nothing."""
+        return Deduplicate(self._most)
+
+    def __call__(self, item: Fields, page: Any = None) -> None:
+        """Raises Unwanted for a duplicate. The page that gave it first gives it again when it is visited again."""
+        content = xxhash.xxh3_64_intdigest(_encode([item.kind, item]))
+        where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
+        first = self._young.get(content) or self._old.get(content)
+        if first is None:
+            if len(self._young) >= self._most:
+                self._young, self._old = {}, self._young
+            self._young[content] = where
+        elif first != where:
+            raise Unwanted("duplicate")
+
+
+deduplicate = Deduplicate()
+
+
+def ready(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps of a site as one crawl runs them: those that remember begin anew, `validate` is among them."""
+    begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in steps)
+    return begun if validate in begun else (*begun, validate)
+
+
+def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
+    """Run an item through the steps. Never raises: what a step raises is why the item is not stored."""
+    for step in steps:
+        try:
+            made = step(item, page)
+        except Unwanted as reason:
+            return Outcome(item, str(reason) or name_of(step))
+        except Bad as bad:
+            return Outcome(item, faults=bad.faults)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything; the item is kept with it
+            return Outcome(item, faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {error}")])
+        if made is not None and made is not item:
+            if not isinstance(made, dict):
+                fault = Fault(
+                    None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
+                )
+                return Outcome(item, faults=[fault])
+            item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema)
+    return Outcome(item)
+
+
+def name_of(step: Step) -> str:
+    """A step's name for people."""
+    return str(getattr(step, "__name__", type(step).__name__.lower()))
+
+
+def _cleaned(text: str) -> str | None:
+    text = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return "\n".join(" ".join(line.split()) for line in text.strip().splitlines()) or None

@@ -1,0 +1,109 @@
+"""Upsert and history in SQLite: what `history` says, as statements inside the transaction of a batch. Names come quoted."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from gossamer.sinks.history import HISTORY, SIGHTINGS, Past, State, fold, stored
+from gossamer.sinks.jsonl import text
+from gossamer.visit import Row
+
+CHUNK = 500
+_ITEMS = (
+    "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_deleted_at'"
+)
+
+
+def prepare(base: sqlite3.Connection, table: str, index: str) -> None:
+    """Make what a kind of items needs beside its table."""
+    base.execute(
+        f"CREATE TABLE IF NOT EXISTS {HISTORY} (_kind TEXT, _key TEXT, _from TEXT, _until TEXT, _hash TEXT, _data TEXT, "
+        "PRIMARY KEY (_kind, _key, _from)) WITHOUT ROWID"
+    )
+    base.execute(
+        f"CREATE TABLE IF NOT EXISTS {SIGHTINGS} (_kind TEXT, _key TEXT, _run TEXT, PRIMARY KEY (_kind, _key)) WITHOUT ROWID"
+    )
+    base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {table} (_url)")
+
+
+def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows of one kind that are to be written, with the columns STORED; what they replace is in the history by then."""
+    if runs := [(row.kind, clean(row.key), row.run) for row in rows if row.run]:
+        base.executemany(
+            f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
+            "WHERE _run != excluded._run",
+            runs,
+        )
+    folded = fold(rows, _known(base, table, rows))
+    if folded.past:
+        base.executemany(
+            f"INSERT OR IGNORE INTO {HISTORY} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+            [_ended(base, table, past) for past in folded.past],
+        )
+    return [Row(row.kind, row.key, {**_data(row), **stored(row, state)}) for row, state in folded.rows.values()]
+
+
+def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
+    """Mark the items of pages that are gone: (url, when)."""
+    for (table,) in base.execute(_ITEMS).fetchall():
+        base.executemany(
+            f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
+            [(at, clean(url), at) for url, at in pages],
+        )
+
+
+def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
+    """Mark a site's items that a run did not see; how many."""
+    total = 0
+    for (table,) in base.execute(_ITEMS).fetchall():
+        total += base.execute(
+            f"UPDATE {quoted(table)} SET _deleted_at = :at WHERE _site = :site AND _deleted_at IS NULL AND _seen_at <= :at "  # noqa: S608
+            f"AND NOT EXISTS (SELECT 1 FROM {SIGHTINGS} s WHERE s._kind = {quoted(table)}._kind AND s._key = {quoted(table)}._key "
+            "AND s._run = :run)",
+            {"at": at, "site": site, "run": run},
+        ).rowcount
+    return total
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def clean(value: str) -> str:
+    """A text that can be encoded."""
+    return value.encode("utf-8", "replace").decode()
+
+
+def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], State]:
+    """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a change."""
+    kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
+    known = {}
+    for first in range(0, len(keys), CHUNK):
+        names = dict(keys[first : first + CHUNK])
+        for key, content, began, seen, since, deleted in base.execute(
+            f"SELECT _key, _hash, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM {table} "  # noqa: S608
+            f"WHERE _key IN ({', '.join('?' * len(names))})",
+            list(names),
+        ):
+            known[kind, names[key]] = State(
+                content or "", began or seen or "", seen or "", since or seen or "", deleted
+            )
+    return known
+
+
+def _ended(base: sqlite3.Connection, table: str, past: Past) -> tuple[str, ...]:
+    kind, key = past.name
+    if past.row is not None:
+        data = {**_data(past.row), **stored(past.row, past.state)}
+    else:
+        found = base.execute(f"SELECT * FROM {table} WHERE _key = ?", (clean(key),))  # noqa: S608
+        data = dict(zip([column[0] for column in found.description], found.fetchone(), strict=True))
+    return clean(kind), clean(key), past.state.seen_at, past.until, past.state.hash, text(data)
+
+
+def _data(row: Row) -> dict[str, Any]:
+    assert type(row.data) is dict
+    return row.data

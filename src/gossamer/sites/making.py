@@ -1,0 +1,98 @@
+"""From what a page function yields to what is stored: the class's schema, the site's steps, the key, the hash of the content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import xxhash
+
+from gossamer import item as items
+from gossamer.parsing.view import View
+from gossamer.pipeline.schema import Fault, Schema, schema
+from gossamer.pipeline.steps import Fields, ready, through
+from gossamer.sites.loading import LoadedSite
+from gossamer.sites.running import Parsed
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+LONGEST = 1000
+"""Characters of a value that is told of an item that is kept aside."""
+
+
+class Made(msgspec.Struct):
+    """What became of one item. `dropped` (why) or `faults`: it is not stored."""
+
+    kind: str
+    fields: dict[str, Any]
+    key: str = ""
+    content: str = ""
+    """Hash of the fields but those that its class ignores, 16 hex digits."""
+    dropped: str = ""
+    faults: Sequence[Fault] = ()
+
+
+class Making:
+    """Makes the items of one site in one crawl; its steps may remember."""
+
+    def __init__(self, site: LoadedSite) -> None:
+        self.site, self._steps = site, ready(site.site.steps)
+        self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
+
+    def make(self, parsed: Parsed, view: View) -> list[Made]:
+        """The items of a page. Never raises."""
+        return [self._one(item, parsed.item, view) for item in parsed.items]
+
+    def _one(self, item: Any, named: type | None, view: View) -> Made:
+        loose = isinstance(item, dict)
+        cls = named if loose else type(item)
+        name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
+        try:
+            fields = Fields(items.plain(item), name, known)
+        except Exception as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
+            return Made(name, {}, faults=[Fault(None, None, f"it cannot be written: {error}")])
+        if known is not None and loose:
+            for field, default in known.defaults.items():
+                if field not in fields:
+                    fields[field] = default()
+        given = fields.pop("_key", None) if loose else None
+        end = through(self._steps, fields, view)
+        made = Made(end.item.kind, end.item, dropped=end.dropped, faults=end.faults)
+        if made.dropped or made.faults:
+            return made
+        try:
+            said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
+            made.content = xxhash.xxh3_64_hexdigest(_encode(said))
+        except Exception as error:  # noqa: BLE001 - what a step put there
+            made.faults = [Fault(None, None, f"it cannot be written: {error}")]
+            return made
+        key = given if given is not None else made.fields.get(own) if own else None
+        made.key = str(key) if key is not None else made.content
+        return made
+
+    def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
+        found = self._shapes.get(cls)
+        if found is None:
+            own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
+            found = self._shapes[cls] = (cls.__name__.lower(), schema(cls), own, tuple(ignored))
+        return found
+
+
+def makers(sites: Sequence[LoadedSite]) -> Callable[[LoadedSite], Making]:
+    """The making of each site, one a crawl."""
+    known = {id(site): Making(site) for site in sites}
+    return lambda site: known[id(site)]
+
+
+def aside(made: Made) -> dict[str, Any]:
+    """An item that is kept aside: `field`, `value`, `reason` of its first fault, `also` the others, `item` its fields."""
+    first, *others = made.faults
+    found = {**_told(first), "item": made.fields}
+    return {**found, "also": [_told(fault) for fault in others]} if others else found
+
+
+def _told(fault: Fault) -> dict[str, Any]:
+    value = fault.value
+    if isinstance(value, str) and len(value) > LONGEST:
+        value = value[:LONGEST] + "..."
+    return {"field": fault.field, "value": value, "reason": fault.reason[:LONGEST]}

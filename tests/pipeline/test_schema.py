@@ -1,0 +1,123 @@
+"""What annotations say of a field, whatever class they stand in; what is wrong is named."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal
+
+import annotated_types
+import msgspec
+import pydantic
+import pytest
+from msgspec import Meta
+
+from gossamer.item import Fresh, Item, kind, plain
+from gossamer.pipeline.schema import schema
+
+NOW = datetime(2026, 1, 31).timestamp()
+
+
+class Strange:
+    """A class that nobody knows."""
+
+
+class Tea(Item, key="sku"):
+    sku: Annotated[str, Meta(pattern=r"^T-\d+$")]
+    name: Annotated[str, Meta(min_length=1)]
+    price: Annotated[Decimal, Meta(gt=0, le=1000)] | None
+    grams: Annotated[int, Meta(ge=1)] = 100
+    sort: Literal["green", "black"] = "green"
+    picked: Annotated[date | None, Fresh("30d")] = None
+    notes: list[str] = msgspec.field(default_factory=list)
+    odd: Strange | None = None
+
+
+class Plain(msgspec.Struct, rename="camel", tag=True):
+    sku: str
+    price: Annotated[Decimal, Meta(gt=0)]
+    picked_on: Annotated[str | None, Fresh("30d")] = None
+
+
+@dataclasses.dataclass
+class Data:
+    item_key: ClassVar[str] = "sku"
+    sku: str
+    price: Annotated[Decimal, Meta(gt=0)]
+    more: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+class Model(pydantic.BaseModel):
+    item_key: ClassVar[str] = "sku"
+    sku: str = pydantic.Field(pattern="^T")
+    price: Annotated[Decimal, pydantic.Field(gt=0)]
+
+
+class Marked(Item):
+    n: Annotated[int, annotated_types.Gt(3)]
+
+
+GOOD = {"sku": "T-1", "name": "Assam", "price": Decimal("9.50"), "picked": "2026-01-20"}
+WRONG = [
+    ({"sku": "X"}, "sku", "X", "matching regex"),
+    ({"sku": None}, "sku", None, "Expected `str`, got `null`"),
+    ({"name": ""}, "name", "", "length >= 1"),
+    ({"price": Decimal(0)}, "price", Decimal(0), "it is not > 0"),
+    ({"price": "1000.01"}, "price", Decimal("1000.01"), "it is not <= 1000"),
+    ({"price": "free"}, "price", "free", "Invalid decimal"),
+    ({"price": Decimal("NaN")}, "price", None, "cannot be compared"),
+    ({"grams": "100"}, "grams", "100", "Expected `int`, got `str`"),
+    ({"grams": 0}, "grams", 0, ">= 1"),
+    ({"sort": "red"}, "sort", "red", "Invalid enum"),
+    ({"picked": "2025-12-20"}, "picked", "2025-12-20", "it is older than 30d"),
+    ({"picked": "2026-03-01"}, "picked", "2026-03-01", "it lies in the future"),
+    ({"picked": "soon"}, "picked", "soon", "Invalid"),
+    ({"notes": ["a", 1]}, "notes", ["a", 1], "Expected `str`, got `int`"),
+]
+
+
+@pytest.mark.parametrize(("change", "field", "value", "reason"), WRONG)
+def test_what_is_wrong_is_named(change: dict[str, Any], field: str, value: Any, reason: str) -> None:
+    assert schema(Tea).faults(dict(GOOD), NOW) == []
+    (fault,) = schema(Tea).faults({**GOOD, **change}, NOW)
+    assert (fault.field, reason in fault.reason) == (field, True), fault
+    if value is not None:
+        assert fault.value == value
+
+
+def test_all_faults_are_named_and_what_is_missing_too() -> None:
+    faults = schema(Tea).faults({"sku": "X", "price": Decimal(-1), "odd": Strange()}, NOW)
+    assert [(fault.field, fault.value) for fault in faults] == [("sku", "X"), ("name", None), ("price", Decimal(-1))]
+    assert faults[1].reason == "it is missing"
+
+
+def test_numbers_given_as_text_become_numbers_and_dates_without_a_clock_are_not_judged() -> None:
+    fields = {**GOOD, "price": "9.50", "picked": "1999-01-01"}
+    assert schema(Tea).faults(fields, 0.0) == []
+    assert fields["price"] == Decimal("9.50")
+
+
+@pytest.mark.parametrize("cls", [Plain, Data, Model])
+def test_any_class_of_items_is_judged(cls: Any) -> None:
+    item = cls(sku="T-1", price=Decimal("1.5"))
+    assert kind(item) == cls.__name__.lower()
+    fields = plain(item)
+    assert (fields["sku"], fields["price"]) == ("T-1", Decimal("1.5"))
+    assert schema(cls).faults(fields, NOW) == []
+    (fault,) = schema(cls).faults({**fields, "price": Decimal(-1)}, NOW)
+    assert (fault.field, fault.value) == ("price", Decimal(-1))
+    (fault,) = schema(cls).faults({name: value for name, value in fields.items() if name != "sku"}, NOW)
+    assert fault.field == "sku"
+
+
+def test_marks_of_annotated_types_are_understood() -> None:
+    assert schema(Marked).faults({"n": 4}, NOW) == []
+    assert [fault.reason for fault in schema(Marked).faults({"n": 3}, NOW)] == ["it is not > 3"]
+
+
+def test_a_key_or_ignored_field_that_is_none_is_said() -> None:
+    with pytest.raises(TypeError, match="ignore 'views' is no field"):
+
+        class Odd(Item, ignore="views"):
+            a: int
