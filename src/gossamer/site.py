@@ -103,7 +103,7 @@ class Site:
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)
-        self.headers: Mapping[str, str] = MappingProxyType(read("headers", _headers, headers))
+        self.headers: Mapping[str, str] = MappingProxyType(read("headers", headers_of, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[re.Pattern[str], ...] = read("blocks", _blocks, blocks)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
@@ -112,6 +112,7 @@ class Site:
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []
+        self.solver: Callable[..., Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
@@ -148,6 +149,13 @@ class Site:
             return call
 
         return register
+
+    def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the function that is asked about pages that want a person or a proof: it returns headers for another try, or None."""
+        if self.solver is not None:
+            raise ConfigError(f"site {self.name}: two functions are its captcha")
+        self.solver = call
+        return call
 
     def function(self, url: str, use: str | None = None) -> Function | None:
         """The function that reads a page: the one a request names, else the first whose pattern is found."""
@@ -278,7 +286,8 @@ def _retries(retries: Any) -> tuple[float, ...] | None:
     return None if retries is None else units.retries(retries)
 
 
-def _headers(headers: Any) -> dict[str, str]:
+def headers_of(headers: Any) -> dict[str, str]:
+    """Headers that a site gives, checked: {} for None. Raises ValueError, TypeError."""
     found = dict(headers or {})
     for name, value in found.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
