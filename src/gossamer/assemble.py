@@ -59,6 +59,7 @@ from gossamer.sinks import columns
 from gossamer.sinks.opening import Own, open_all
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
+from gossamer.sites.solving import solver
 from gossamer.unlocking import unlocker
 from gossamer.visit import Claim
 
@@ -176,9 +177,9 @@ class Bench:
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
-            sitemaps=self.setup.job.sitemaps, treat=treat,
+            sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
-            climbing=Climbing(Learning(self.store), self.dialling.ladder) if self.dialling.climbs else None,
+            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
             remembers=not self.setup.segment,
         )  # fmt: skip
 

@@ -41,8 +41,8 @@ class Page(msgspec.Struct):
     """What an unlocker charged."""
     proxy: str | None = None
     """The id of the proxy that it came through."""
-    before: tuple[Failure, ...] = ()
-    """Earlier tries of the same visit, through other proxies."""
+    before: tuple[Page | Failure, ...] = ()
+    """Earlier tries of the same visit: through other proxies, and (of robots.txt) pages of lower rungs."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""
@@ -85,7 +85,7 @@ class Failure(msgspec.Struct, frozen=True):
     """Nothing was done: it may be asked again after so many seconds, and counts as not asked."""
     proxy: str | None = None
     """As of a page."""
-    before: tuple[Failure, ...] = ()
+    before: tuple[Page | Failure, ...] = ()
     """As of a page."""
     blame: str = ""
     """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""

@@ -117,6 +117,7 @@ class Site:
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []
+        self.solver: Callable[..., Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
@@ -159,6 +160,13 @@ class Site:
             return call
 
         return register
+
+    def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the function that is asked about pages that want a person or a proof: it returns headers for another try, or None."""
+        if self.solver is not None:
+            raise ConfigError(f"site {self.name}: two functions are its captcha")
+        self.solver = call
+        return call
 
     def function(self, url: str, use: str | None = None) -> Function | None:
         """The function that reads a page: the one a request names, else the first whose pattern is found."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.ladder import CLASSES, COSTS, RUNGS, Ladder, Learned, after, between, climb, kind, start
+from gossamer.politeness.ladder import CLASSES, COSTS, RUNGS, Ladder, Learned, after, between, climb, kind, rest, start
 
 Wall = Callable[[int, str], int]
 """The cheapest rung that passes for the nth page of a host, at this path."""
@@ -25,7 +25,7 @@ def visit(ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS)
         if RUNGS.index(rung) >= needs:
             return after(ladder, path, began, rung), cost, True
         rung = climb(known, rungs, rung, "challenge")
-    return after(ladder, path, began, None, "challenge"), cost, False
+    return after(ladder, path, began, None), cost, False
 
 
 def run(wall: Wall, pages: int, paths: Callable[[int], str] = lambda n: f"/a/{n}") -> tuple[float, float, int]:
@@ -77,6 +77,16 @@ def test_more_classes_than_are_kept_go_by_the_host() -> None:
     assert Ladder.of(ladder.text()) == ladder
 
 
+def test_pages_that_nothing_serves_among_others_are_soon_let_be() -> None:
+    ours, _, got = run(lambda n, path: 9 if n % 2 else 0, 400)
+    assert got == 200
+    assert ours < 400 + 13 * sum(COSTS), "they do not count from the start at each page between them"
+    ladder = Ladder()
+    for n in range(100):
+        ladder = visit(ladder, "/a/b", 9 if n < 70 else 1)[0]
+    assert ladder.known("/a/b").rung == 1, "a wall that came later is climbed"
+
+
 def test_what_nothing_serves_is_not_paid_for_without_end() -> None:
     ours, _, got = run(lambda n, path: 9, 200)
     assert got == 0
@@ -84,13 +94,25 @@ def test_what_nothing_serves_is_not_paid_for_without_end() -> None:
 
 
 def test_a_rate_limit_slows_down_before_it_climbs() -> None:
-    ladder, known = Ladder(), Learned()
-    for _ in range(2):
-        assert climb(known, RUNGS, "plain", "rate-limit") is None
-        ladder = after(ladder, "/", "plain", None, "rate-limit")
+    ladder, known, rests = Ladder(), Learned(), []
+    while seconds := rest(known, "plain", "rate-limit", 0):
+        rests.append(seconds)
+        ladder = after(ladder, "/", "plain", None, rested=True)
         known = ladder.known("/")
+    assert rests == [5.0, 15.0]
     assert climb(known, RUNGS, "plain", "rate-limit") == "impersonated"
     assert after(ladder, "/", "plain", "plain").host.slowed == 0
+    assert not rest(Learned(), "plain", "rate-limit", 2), "a URL that was put back twice"
+
+
+def test_a_refusal_where_pages_came_may_mean_the_same() -> None:
+    good = Learned(good=3)
+    assert rest(good, "plain", "denied", 0)
+    for known, rung, block, tried in [
+        (Learned(good=1), "plain", "denied", 0), (good, "plain", "challenge", 0), (good, "plain", "denied", 1),
+        (Learned(good=3, lost=3), "plain", "denied", 0), (Learned(rung=2, good=9), "plain", "denied", 0),
+    ]:  # fmt: skip
+        assert not rest(known, rung, block, tried), known
 
 
 def test_rendering_needs_a_browser_or_nothing() -> None:
@@ -111,7 +133,22 @@ def test_only_rungs_that_are_allowed(rungs: tuple[str, ...]) -> None:
 def test_probes_that_fail_become_rare() -> None:
     pages = [between(Learned(rung=2, misses=misses), RUNGS) for misses in range(10)]
     assert pages == sorted(pages)
-    assert pages[-1] == pages[-2] == 128 * pages[0]
+    assert pages[-1] == pages[-2] == 12, "a hundredth of what the pages between cost"
+
+
+def test_a_probe_tries_what_costs_little_and_goes_back() -> None:
+    known = Learned(rung=3, good=50)
+    assert start(known, RUNGS) == ("plain", True)
+    assert climb(known, RUNGS, "plain", "denied") == "impersonated"
+    assert climb(known, RUNGS, "impersonated", "denied") == "unlocker", "not by way of the browser"
+    assert start(Learned(rung=3, good=50, misses=3), RUNGS) == ("browser", True), "whose turn comes, too"
+    assert start(known, ("browser", "unlocker")) == ("browser", True)
+
+
+def test_a_captcha_is_no_work_for_a_browser() -> None:
+    assert climb(Learned(), RUNGS, "impersonated", "captcha") == "unlocker"
+    assert climb(Learned(), RUNGS, "plain", "captcha") == "impersonated", "which may meet none"
+    assert climb(Learned(), ("plain", "browser"), "plain", "captcha") == "browser"
 
 
 @pytest.mark.parametrize("seed", range(6))

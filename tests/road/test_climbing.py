@@ -17,6 +17,7 @@ HTML = [("content-type", "text/html")]
 RUNGS = ("plain", "impersonated", "browser")
 CHALLENGE = b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
 SHELL = b'<title>A shop of many kettles</title><div id="root"></div><script src="/app.js"></script>'
+NOBODYS = b"<title>Welcome to nginx!</title><h1>Welcome to nginx!</h1><p>If you see this page, the nginx web server is installed.</p>"
 WORDS = b"<title>A shop of many kettles</title><script src=/a.js></script>" + b"<p>A kettle boils water.</p>" * 200
 
 
@@ -29,7 +30,7 @@ def answer(status: int, body: bytes = b"") -> Page:
     [
         (200, WORDS, ""), (404, b"no", ""), (500, b"no", ""), (503, b"back soon", ""),
         (403, CHALLENGE, "challenge"), (403, b"<h1>403 Forbidden</h1>", "denied"), (429, b"", "rate-limit"),
-        (451, b"<h1>451</h1>", ""), (401, b"", ""), (200, SHELL, "rendering"),
+        (451, b"<h1>451</h1>", ""), (401, b"", ""), (200, SHELL, "rendering"), (200, NOBODYS, "decoy"),
     ],
 )  # fmt: skip
 def test_what_climbs(status: int, body: bytes, kind: str) -> None:

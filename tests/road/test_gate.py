@@ -10,7 +10,7 @@ import pytest
 from gossamer.frontier.store import Store
 from gossamer.politeness.access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
 from gossamer.verdict import Drop
-from gossamer.visit import Claim
+from gossamer.visit import Claim, Visit
 from road.made import Make, Net, Road, failure
 
 ROBOTS = "http://a.example/robots.txt"
@@ -50,6 +50,21 @@ async def test_rules_are_fetched_first_and_then_decide(road: Make) -> None:
     assert (drop.skip, drop.error) == ("robots", None)
     assert "Disallow: /no" in drop.detail
     assert net.asked == [ROBOTS]
+
+
+async def test_each_rung_that_robots_txt_was_asked_for_on_is_an_attempt(road: Make) -> None:
+    shut = (
+        403,
+        {"content-type": "text/html"},
+        b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>",
+    )
+    table = road(Net({ROBOTS: [shut, RULES]}), obey=True)
+    table.gate._ladder = lambda request: ("plain", "impersonated")
+    await table.add("http://a.example/no")
+    made: list[Visit] = []
+    await table.visitor.visit([await robots_claim(table)], made.append)
+    lines = [(one.outcome, one.status, one.block and one.block.split(" (")[0]) for one in made[0].attempts]
+    assert lines == [("climbed", 403, "cloudflare challenge"), ("done", 200, None)]
 
 
 async def test_another_worker_reads_the_kept_rules_and_not_the_host(road: Make) -> None:

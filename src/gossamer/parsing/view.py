@@ -58,6 +58,11 @@ class View:
         return self.page.status
 
     @property
+    def block(self) -> str | None:
+        """What shuts us out, as `VENDOR KIND (SIGN; SIGN)`, None for a page."""
+        return self.page.block
+
+    @property
     def headers(self) -> dict[str, str]:
         """The response headers, names in lower case, the last of equal ones."""
         return dict(self.page.headers)

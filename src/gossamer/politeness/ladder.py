@@ -1,8 +1,8 @@
 """The ladder: by which rung a page is got. Learned per host and class of paths, shared by the fleet, decided by pure functions.
 
 A visit begins at the cheapest rung that is known to work (`start`); a block climbs (`climb`), an error does not; what came of it is
-learned (`after`). Who works stays, but now and then the rung below is probed: so often that probes cost a twentieth of what the rung
-itself costs, and half as often after each probe that failed. A rate limit first slows down: it climbs when that did not help.
+learned (`after`). Who works stays, but now and then lower rungs are probed: those that cost hardly anything beside it together, the
+dear one right below more rarely. Too many requests, or what may mean that, is first answered by a rest (`rest`).
 One URL that needs a higher rung says little; two visits in a row, or a class of paths that never had a page at the lower one, do.
 """
 
@@ -13,19 +13,23 @@ import msgspec
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
 """What a request costs on each rung, in plain requests."""
-SHARE = 0.05
-"""Of a rung's cost that may go into probes of the rung below."""
-RARELY = 7
-"""Times that the pages between probes are doubled at most."""
+CHEAP = 8
+"""A rung that costs this many times less than another is tried on the way to it without much thought."""
+SHARE, LEAST = 0.05, 0.01
+"""Of a rung's cost that may go into probes of those below: at first, and when they failed again and again."""
+DEAR = 4
+"""Each so manieth probe is of the dear rung right below, where there are cheap ones."""
 PROVEN = 20
 """Pages in a row after which a rung is as good as new: probes that failed are forgotten."""
 SURE = 3
 """Pages that are counted at the lowest rung: more teach nothing, and need not be written down."""
-PATIENCE = 2
-"""Rate limits in a row that are answered by waiting alone."""
+PATIENCE = {"rate-limit": 2, "denied": 1}
+"""Blocks in a row that are answered by a rest alone; a refusal where pages came just before may mean the same."""
+REST, LONGER = 5.0, 3
+"""Seconds of the first rest, and how many times longer the next is."""
 LOST = 3
-"""Visits in a row that no rung could serve, after which only every `AGAIN`th climbs."""
-AGAIN = 8
+"""Visits in vain after which of those that are blocked only the 4th climbs, the 8th, the 16th, and so on to every `AGAIN`th."""
+AGAIN = 32
 CLASSES = 16
 """Classes of paths that are told apart; the others go by the host."""
 
@@ -42,9 +46,9 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     misses: int = 0
     """Probes of the rung below that failed, since it was proven."""
     slowed: int = 0
-    """Rate limits in a row."""
+    """Rests in a row that did not help yet."""
     lost: int = 0
-    """Visits in a row that no rung could serve."""
+    """Visits that no rung could serve since a climb last helped."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -88,49 +92,78 @@ def kind(path: str) -> str:
 
 
 def start(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
-    """Where a visit begins on the rungs that are allowed, and whether that is a probe of the rung below.
+    """Where a visit begins on the rungs that are allowed, and whether that is a probe of a rung below.
 
     >>> start(Learned(rung=2, good=1), RUNGS), start(Learned(rung=2, good=9), RUNGS), start(Learned(rung=1), ("plain", "browser"))
-    (('browser', False), ('impersonated', True), ('browser', False))
+    (('browser', False), ('plain', True), ('browser', False))
     """
     place = _place(known.rung, rungs)
     if place and known.rung == RUNGS.index(rungs[place]) and known.good >= between(known, rungs):
-        return rungs[place - 1], True
+        return _probed(known, rungs)[0], True
     return rungs[place], False
 
 
 def between(known: Learned, rungs: tuple[str, ...]) -> int:
-    """Pages between two probes of the rung below.
+    """Pages between two probes.
 
     >>> [between(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], between(Learned(rung=1, misses=3), RUNGS)
-    ([16, 5, 10], 128)
+    ([16, 4, 4], 77)
     """
+    here = _cost(rungs[_place(known.rung, rungs)])
+    price = sum(map(_cost, _probed(known, rungs)))
+    first, last = (max(4, round(price / (share * here) + 0.5)) for share in (SHARE, LEAST))
+    return min(first << min(known.misses, 9), last)
+
+
+def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
+    """The rungs that the next probe tries, the lowest first: the cheap ones, or the one right below."""
     place = _place(known.rung, rungs)
-    here, below = COSTS[RUNGS.index(rungs[place])], COSTS[RUNGS.index(rungs[max(0, place - 1)])]
-    return max(5, round(below / (SHARE * here) + 0.5)) << min(known.misses, RARELY)
+    below = rungs[:place]
+    cheap = tuple(one for one in below if _cheap(one, rungs[place]))
+    dear = len(cheap) < len(below) and (not cheap or known.misses % DEAR == DEAR - 1)
+    return below[-1:] if dear else cheap
+
+
+def rest(known: Learned, rung: str, block: str, tried: int) -> float:
+    """Seconds that the host rests before this URL, which was put back `tried` times, is asked for again at the same rung; 0: no rest.
+
+    >>> rest(Learned(), "plain", "rate-limit", 0), rest(Learned(), "plain", "denied", 0), rest(Learned(good=9), "plain", "denied", 0)
+    (5.0, 0.0, 5.0)
+    """
+    patience = PATIENCE.get(block, 0)
+    if RUNGS.index(rung) < known.rung or max(known.slowed, tried) >= patience:
+        return 0.0
+    if block == "denied" and (known.good < SURE or known.lost >= LOST):
+        return 0.0
+    return float(REST * LONGER**known.slowed)
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
-    """The rung after a block of this kind at `rung`, within the same visit; None: wait, and begin again another time.
+    """The rung after a block of this kind at `rung`, within the same visit; None: there is none, or it is not worth it.
 
-    >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(), RUNGS, "plain", "rate-limit")
-    ('impersonated', None)
+    >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(rung=3), RUNGS, "impersonated", "denied")
+    ('impersonated', 'unlocker')
+    >>> climb(Learned(), RUNGS, "impersonated", "captcha")
+    'unlocker'
     """
-    place = rungs.index(rung)
-    if block == "rate-limit" and known.slowed < PATIENCE and RUNGS.index(rung) >= known.rung:
-        return None
-    if known.lost >= LOST and known.lost % AGAIN:
+    above = rungs[rungs.index(rung) + 1 :]
+    if _vain(known.lost):
         return None
     if block == "rendering":
-        return "browser" if "browser" in rungs[place + 1 :] else None
-    return rungs[place + 1] if place + 1 < len(rungs) else None
+        return "browser" if "browser" in above else None
+    if block == "captcha" and "unlocker" in above:
+        above = tuple(one for one in above if one != "browser")
+    if RUNGS.index(rung) < known.rung:  # back from a probe
+        above = tuple(one for one in above if RUNGS.index(one) >= known.rung or _cheap(one, RUNGS[known.rung]))
+    return above[0] if above else None
 
 
-def after(ladder: Ladder, path: str, began: str, got: str | None, block: str = "", why: str = "") -> Ladder:
-    """What is known after a visit that began at rung `began`: `got` is the rung that gave a page, None when none did and the last
-    block was of kind `block`; `why` tells of the block. Errors teach nothing: do not call it for them."""
+def after(ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False) -> Ladder:
+    """What is known after a visit that began at rung `began`: `got` is the rung that gave a page (or that had better be
+    tried next), None when none did; `why` tells of the last block; `rested`: it was answered by a rest. Errors teach nothing: do not
+    call it for them."""
     name = kind(path)
-    learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "block": block}
+    learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
     if name in classes or len(classes) < CLASSES:
         classes = {**classes, name: _after(ladder.known(path), **learn)}  # type: ignore[arg-type]
@@ -139,26 +172,39 @@ def after(ladder: Ladder, path: str, began: str, got: str | None, block: str = "
     )  # fmt: skip
 
 
-def _after(known: Learned, began: int, got: int | None, block: str) -> Learned:
+def _after(known: Learned, began: int, got: int | None, rested: bool) -> Learned:
     replace = msgspec.structs.replace
     probed = began < known.rung
+    if rested:
+        return replace(known, slowed=known.slowed + 1)
     if got is None:
-        slowed = known.slowed + 1 if block == "rate-limit" else known.slowed
-        if block == "rate-limit" and known.slowed < PATIENCE:
-            return replace(known, slowed=slowed, good=0, misses=known.misses + probed)
-        return replace(known, slowed=slowed, good=0, misses=known.misses + probed, lost=known.lost + 1)
+        return replace(known, good=0 if probed else known.good, misses=known.misses + probed, lost=known.lost + 1)
+    lost = known.lost if got <= began else 0
     if got == known.rung:
         good = 1 if probed else known.good + 1 if got else min(known.good + 1, SURE)
         misses = known.misses + 1 if probed else known.misses if good < PROVEN else 0
-        return replace(known, good=good, needed=0, misses=misses, slowed=0, lost=0)
+        return replace(known, good=good, needed=0, misses=misses, slowed=0, lost=lost)
     if got < known.rung:
-        return replace(known, rung=got, good=1, needed=0, slowed=0, lost=0)
+        return replace(known, rung=got, good=1, needed=0, slowed=0, lost=lost)
     needed = known.needed + 1
     if needed < 2 and known.good:
-        return replace(known, needed=needed, lost=0)
-    return replace(known, rung=got, good=1, needed=0, misses=known.misses + 1, slowed=0, lost=0)
+        return replace(known, needed=needed, slowed=0, lost=lost)
+    misses = known.misses + 1 if known.good or known.misses else 0
+    return replace(known, rung=got, good=1, needed=0, misses=misses, slowed=0, lost=lost)
+
+
+def _vain(lost: int) -> bool:
+    return lost >= LOST and bool(lost % AGAIN) and bool(lost & (lost - 1))
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
     """The place in `rungs` of the cheapest that is no lower than `rung`; of the highest when all are lower."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
+
+
+def _cost(rung: str) -> float:
+    return COSTS[RUNGS.index(rung)]
+
+
+def _cheap(rung: str, beside: str) -> bool:
+    return _cost(rung) * CHEAP <= _cost(beside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
@@ -11,13 +12,13 @@ import msgspec
 from gossamer.page import Failure, Page
 from gossamer.politeness import ladder
 from gossamer.politeness.blocks import Block, needs_rendering
-from gossamer.politeness.ladder import Ladder, Learned
+from gossamer.politeness.ladder import RUNGS, Ladder, Learned
 from gossamer.request import Request, split
 from gossamer.road.rungs import Allowed
-from gossamer.verdict import Verdict
+from gossamer.verdict import Done, Retry, Verdict
 
 RENDERING = "rendering"
-TO_PEOPLE = ("login", "decoy")
+TO_PEOPLE = ("login",)
 """Blocks that no rung helps against."""
 TO_OWNERS = (407, 451)
 """Bare statuses that speak of a proxy or of the law, not of us."""
@@ -32,28 +33,54 @@ class Memory(Protocol):
 
 
 class Climb:
-    """One visit on its way up. `request` names the rung that it is made on."""
+    """One visit on its way up. `request` names the rung that it is made on; `tried`: how often its URL was put back before, `left`: whether
+    it may be once more; `patience`: seconds from now on in which a higher rung may begin."""
 
-    def __init__(self, request: Request, rungs: tuple[str, ...], known: Learned) -> None:
+    def __init__(
+        self, request: Request, rungs: tuple[str, ...], known: Learned, *, tried: int = 0, left: bool = True, patience: float = 30.0
+    ) -> None:  # fmt: skip
         self.began, self.probes = ladder.start(known, rungs)
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
+        self.rested = False
+        """Whether the host is to rest, and nobody climbs."""
+        self.late: str | None = None
+        """The rung for which it is too late in this visit."""
         self.below: tuple[Page | Failure, Verdict] | None = None
         """What the rung below brought."""
-        self._rungs, self._known = rungs, known
+        self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
+        self._until, self._rest = time.monotonic() + patience, 0.0
 
-    def higher(self, result: Page | Failure, block: Block | None, waits: float) -> bool:
-        """Whether the visit goes on one rung higher after this answer; an error does not climb, nor who is told to wait `waits` seconds."""
-        self.kind = told(result, block, self._rungs)
+    def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
+        """Whether the visit goes on one rung higher after this answer, in `pause` seconds; an error does not climb, nor who is told to
+        wait `waits` seconds."""
+        self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
         if not self.kind:
             return False
         rung = self.request.rung or self.began
         self.why = f"{rung}: {block.line() if block is not None else 'the page is empty without scripts'}"
-        up = ladder.climb(self._known, self._rungs, rung, self.kind) if not waits or self.probes else None
+        if waits and not self.probes:
+            self.rested = self.kind == "rate-limit"
+            return False
+        rest = ladder.rest(self._known, rung, self.kind, self._tried)
+        if rest and (self._left or self.kind == "rate-limit"):
+            self.rested, self._rest = True, rest if self._left else 0.0
+            return False
+        up = ladder.climb(self._known, self._rungs, rung, self.kind)
         if up is None:
+            return False
+        if time.monotonic() + pause > self._until:
+            self.late = up
             return False
         self.request = msgspec.structs.replace(self.request, rung=up)
         return True
+
+    def verdict(self, verdict: Verdict) -> Verdict:
+        """What becomes of the URL where the host rests, or a higher rung is tried another time."""
+        if self.rested and self._rest:
+            reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
+            return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
+        return Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
 
     def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
         """What counts when the higher rung was not to be had: what the lower one brought."""
@@ -62,12 +89,12 @@ class Climb:
 
 
 class Climbing:
-    """Climbs for the crawls that have more than one rung."""
+    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which a higher rung may begin."""
 
-    def __init__(self, memory: Memory, allowed: Allowed) -> None:
-        self._memory, self._allowed = memory, allowed
+    def __init__(self, memory: Memory, allowed: Allowed, patience: float = 30.0) -> None:
+        self._memory, self._allowed, self._patience = memory, allowed, patience
 
-    async def begin(self, request: Request, host: str) -> Climb | None:
+    async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
         """A visit's climb; None where there is but one rung."""
         rungs = self._allowed(request)
         if len(rungs) < 2:
@@ -75,16 +102,19 @@ class Climbing:
         held = Ladder.of(await self._memory.known(host))
         if held.fixed in rungs:
             rungs = (held.fixed,)
-        return Climb(request, rungs, held.known(split(request.url)[2]))
+        known = held.known(split(request.url)[2])
+        return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, host: str, result: Page | Failure) -> None:
         """Learn from a visit; from an error nothing."""
         if isinstance(result, Failure):
             return
-        got = None if climb.kind and climb.kind != RENDERING else climb.request.rung
+        rung = climb.request.rung or climb.began
+        served = not climb.kind or (climb.kind == RENDERING and RUNGS.index(rung) >= RUNGS.index("browser"))
         learned = partial(
-            ladder.after, path=split(climb.request.url)[2], began=climb.began, got=got, block=climb.kind, why=climb.why
-        )
+            ladder.after, path=split(climb.request.url)[2], began=climb.began, got=rung if served else climb.late,
+            why=climb.why, rested=climb.rested,
+        )  # fmt: skip
         await self._memory.learn(host, lambda text: learned(Ladder.of(text)).text())
 
 

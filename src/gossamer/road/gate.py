@@ -124,7 +124,7 @@ class Gate:
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
         """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what the owner says."""
-        rungs = self._ladder(request)
+        rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             began = time.monotonic()
@@ -132,10 +132,13 @@ class Gate:
             result = await self._rungs(asked).collect(asked, max(claim.delay, claim.floor))
             if isinstance(result, Failure) or rung == rungs[-1]:
                 break
-            if block(result.status, result.headers, result.body, result.url) is None:
+            found = block(result.status, result.headers, result.body, result.url)
+            if found is None:
                 break
+            result.block = found.line()
+            below.append(result)
             at = began + result.lag + max(claim.delay, claim.floor)
-        return result, began
+        return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
         """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""

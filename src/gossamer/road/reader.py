@@ -18,7 +18,7 @@ from gossamer.road.taker import Taken, Taker
 from gossamer.road.visitor import Read
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.making import Made, aside, makers
-from gossamer.sites.running import Parsed, gather, run
+from gossamer.sites.running import Parsed, gather, lacking, run
 from gossamer.traps import growing
 from gossamer.visit import ASIDE, Claim, Row
 
@@ -51,8 +51,21 @@ class Reader:
         """Fields whose coverage is watched: pages that lack one are kept."""
         self._making = makers(sites)
         self._counting = {site.name: Counting(site.name) for site in sites}
+        self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
+        """The page that was last looked at for what it lacks."""
         self.reading: Reading | None = None
         """Where the claim that is being read is noted, in case its page ends the process."""
+
+    def lacks(self, page: Page) -> str:
+        """What its site says that the page must have, and it has not; '' for nothing."""
+        site = match(self.sites, page.url) if self.sites else None
+        if site is None or not site.site.must_have:
+            return ""
+        self._parsed = page, html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+        try:
+            return lacking(site, View(page, self._parsed[1]))
+        except ValueError:  # said when the page is read
+            return ""
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
         """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
@@ -69,7 +82,9 @@ class Reader:
             self.tap(claim, page)
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
-        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+        (was, document), self._parsed = self._parsed, (None, None)
+        if document is None or was is not page:
+            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
         taken = Taken()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -65,6 +65,16 @@ class Rung(NamedTuple):
             detail = f"it wants a {request.proxy} proxy, and the crawl has none: --proxies FILE"
             return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
         return await go()
+
+    def keeps(self, request: Request, headers: Mapping[str, str]) -> None:
+        """Keep the cookies of request headers, as if the host had set them."""
+        set_cookie = [
+            ("set-cookie", f"{one.strip()}; Path=/")
+            for name, value in headers.items() if name.lower() == "cookie" for one in value.split(";")
+        ]  # fmt: skip
+        if set_cookie:
+            page = Page(request.url, 200, set_cookie, b"", time.time(), 0.0, 0)
+            self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
         """A page turned out to be a block page; an empty one, or a log-in, says nothing of the address that we came from."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 from urllib.parse import urljoin
@@ -12,13 +10,12 @@ import msgspec
 
 from gossamer.page import Failure, Page
 from gossamer.politeness import pace
-from gossamer.politeness.blocks import Block
-from gossamer.politeness.blocks.own import seen_by
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import Request, split
 from gossamer.road import again, records
 from gossamer.road.climbing import Climbing
-from gossamer.road.decide import REDIRECTS, answered, decide, wait, where
+from gossamer.road.decide import answered, wait
+from gossamer.road.fetching import Fetching, Solve
 from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
@@ -48,6 +45,8 @@ class Reader(Protocol):
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read: ...
 
+    def lacks(self, page: Page) -> str: ...
+
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
 
 
@@ -61,14 +60,17 @@ class Visitor:
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
-        sharing: Sharing | None = None, climbing: Climbing | None = None, remembers: bool = False,
+        sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, remembers: bool = False,
     ) -> None:  # fmt: skip
-        self.crawl, self.worker, self.gate, self.rungs, self.taker = crawl, worker, gate, rungs, taker
+        self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
+        self.fetching = Fetching(
+            rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve
+        )
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.climbing, self.remembers = sharing, climbing, remembers
+        self.sharing, self.remembers = sharing, remembers
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -121,32 +123,14 @@ class Visitor:
     async def _go(self, claim: Claim) -> Visit:
         if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
             await self.anchored()  # the worker that met the redirected seed knows more
-        climb = None if self.climbing is None else await self.climbing.begin(claim.request, claim.host)
-        attempts, bounced = list[Attempt](), False
-        while True:
-            began = time.monotonic()
-            result, verdict, block = await self._collect(claim, claim.request if climb is None else climb.request)
-            if isinstance(verdict, Redirected) and verdict.again:
-                if bounced:
-                    verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
-                    break
-                bounced = True
-                attempts += self._attempt(claim, result, "again", None)
-            elif climb is not None and climb.higher(result, block, getattr(verdict, "after", 0.0)):
-                climb.below = result, verdict
-                why = getattr(verdict, "reason", None) or getattr(verdict, "error", None)
-                attempts += self._attempt(claim, result, "climbed", why)
-            else:
-                break
-            await asyncio.sleep(max(0.0, began + result.lag + max(claim.delay, claim.floor) - time.monotonic()))
-        if climb is not None and (below := climb.instead(result)) is not None:
-            (result, verdict), _ = below, attempts.pop()
-        elif climb is not None and self.climbing is not None:
-            await self.climbing.end(climb, claim.host, result)
-        visit = await self._end(claim, result, verdict, began + result.lag)
+        got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
+        result, verdict = got.result, got.verdict
+        visit = await self._end(claim, result, verdict, got.began)
         if self.remembers:
             again.note(visit, result)
-        visit.attempts = attempts + visit.attempts
+        visit.attempts = got.attempts + visit.attempts
+        if got.wire:
+            visit.counts = {**visit.counts, "bytes": visit.counts.get("bytes", 0) + got.wire}
         if isinstance(verdict, Later):
             return visit
         visit.elapsed = result.elapsed
@@ -154,21 +138,6 @@ class Visitor:
         visit.settle.health = visit.settle.health or says(claim, result, verdict)
         visit.settle.final = isinstance(result, Failure) and result.final
         return visit
-
-    async def _collect(self, claim: Claim, request: Request) -> tuple[Page | Failure, Verdict, Block | None]:
-        rung = self.rungs(request)
-        asked = request if request.known is None else again.conditional(request, rung.name)
-        result = await rung.collect(asked, max(claim.delay, claim.floor))
-        target, same, block = None, False, None
-        if isinstance(result, Page):
-            block = seen_by(self.treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
-            result.block = block.line() if block is not None else None
-            if block is not None:
-                rung.blocked(result, block, claim.host)
-            if result.status in REDIRECTS and (location := result.header("location")) is not None:
-                target = where(location, result.url, self.parse)
-                same = target is not None and self.taker.same(target, request.url)
-        return result, decide(request, result, target, same, block), block
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
         """The visit of a verdict."""
@@ -279,7 +248,9 @@ class Visitor:
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
-        made: list[tuple[Page | Failure, str, str | None]] = [(one, "again", one.reason) for one in result.before]
+        made: list[tuple[Page | Failure, str, str | None]] = [
+            (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before
+        ]
         if isinstance(result, Page) or result.sent or result.proxy:
             made.append((result, outcome, error))
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]

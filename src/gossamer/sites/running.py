@@ -39,12 +39,12 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     use = view.request_.use
     function = site.function(view.url, use)
     try:
-        missing = [query for query in site.must_have if not view.css(query)]
+        missing = lacking(loaded, view)
     except ValueError as error:
         return Parsed(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
-        detail = f"the page has no {missing[0]!r}, which site {site.name} must have"
-        return Parsed(error="parse", detail=detail, missing=missing[0])
+        detail = f"the page has no {missing!r}, which site {site.name} must have"
+        return Parsed(error="parse", detail=detail, missing=missing)
     if function is None:
         if use is not None:
             known = ", ".join(one.name for one in site.functions)
@@ -60,6 +60,11 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         detail = _detail(loaded.path, error, function.call, yielded)
         return Parsed(error="parse", detail=detail, function=function.name)
     return parsed
+
+
+def lacking(loaded: LoadedSite, view: View) -> str:
+    """The first selector of the site's `must_have` that finds nothing, '' when all do. Raises ValueError for what is no selector."""
+    return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
 def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View) -> tuple[list[Request], str | None]:

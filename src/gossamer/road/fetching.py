@@ -1,0 +1,141 @@
+"""The requests of one visit: to its page, once more after a cookie bounce or a hook's help, up the ladder after a block."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.page import Failure, Page
+from gossamer.politeness.blocks import Block
+from gossamer.politeness.blocks.own import seen_by
+from gossamer.request import Request
+from gossamer.road import again
+from gossamer.road.climbing import Climb, Climbing
+from gossamer.road.decide import REDIRECTS, decide, where
+from gossamer.road.gate import Treatment
+from gossamer.road.rungs import Rungs
+from gossamer.verdict import Done, Drop, Redirected, Verdict
+from gossamer.visit import Attempt, Claim
+
+SOLVED = ("captcha", "challenge")
+"""Blocks that a site's hook may be asked about."""
+
+Note = Callable[[Page | Failure, str, str | None], list[Attempt]]
+Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
+
+
+class Fetched(NamedTuple):
+    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before it, in how many bytes."""
+
+    result: Page | Failure
+    verdict: Verdict
+    began: float
+    attempts: list[Attempt]
+    wire: int
+
+
+class Fetching:
+    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
+    not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none."""
+
+    def __init__(
+        self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
+        climbing: Climbing | None = None, lacks: Callable[[Page], str] = lambda _: "", solve: Solve | None = None,
+    ) -> None:  # fmt: skip
+        self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
+        self._climbing, self._lacks, self._solve = climbing, lacks, solve
+
+    async def fetch(self, claim: Claim, note: Note) -> Fetched:
+        """All requests of a visit. `note` writes one of them down."""
+        climb, request = await self._climb(claim), claim.request
+        attempts, wire, bounced, helped = list[Attempt](), 0, False, False
+        while True:
+            began = time.monotonic()
+            if climb is not None:
+                request = climb.request
+            result, verdict, block = await self._collect(claim, request, climb)
+            next_at = began + result.lag + max(claim.delay, claim.floor)
+            outcome = ""
+            if isinstance(verdict, Redirected) and verdict.again:
+                if bounced:
+                    verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
+                    break
+                bounced, outcome = True, "again"
+            elif not helped and (better := await self._helped(request, result, block)) is not None:
+                helped, outcome, request = True, "again", better
+                if climb is not None:
+                    climb.request = request
+            elif climb is not None and climb.higher(result, block, waits(verdict), next_at - time.monotonic()):
+                climb.below, outcome = (result, verdict), "climbed"
+            else:
+                break
+            why = (
+                None
+                if isinstance(verdict, Redirected)
+                else getattr(verdict, "reason", None) or getattr(verdict, "error", None)
+            )
+            attempts += note(result, outcome, why)
+            wire += result.wire
+            await asyncio.sleep(max(0.0, next_at - time.monotonic()))
+        if climb is not None and self._climbing is not None:
+            if (below := climb.instead(result)) is not None:
+                (result, verdict), _ = below, attempts.pop()
+                wire -= result.wire
+            else:
+                verdict = climb.verdict(verdict)
+                await self._climbing.end(climb, claim.host, result)
+        return Fetched(result, verdict, began + result.lag, attempts, wire)
+
+    async def _climb(self, claim: Claim) -> Climb | None:
+        if self._climbing is None:
+            return None
+        left = claim.attempt < len(self._treat(claim.host).retries)
+        return await self._climbing.begin(claim.request, claim.host, tried=claim.attempt, left=left)
+
+    async def _collect(
+        self, claim: Claim, request: Request, climb: Climb | None
+    ) -> tuple[Page | Failure, Verdict, Block | None]:
+        rung = self._rungs(request)
+        asked = request if request.known is None else again.conditional(request, rung.name)
+        result = await rung.collect(asked, max(claim.delay, claim.floor))
+        target, same, block = None, False, None
+        if isinstance(result, Page):
+            block = seen_by(self._treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
+            if block is not None:
+                rung.blocked(result, block, claim.host)
+            if result.status in REDIRECTS and (location := result.header("location")) is not None:
+                target = where(location, result.url, self._parse)
+                same = target is not None and self._same(target, request.url)
+        verdict = decide(request, result, target, same, block)
+        if isinstance(result, Page):
+            if block is None and verdict == Done() and climb is not None:
+                block = self._missing(request, result)
+            result.block = block.line() if block is not None else None
+        return result, verdict, block
+
+    def _missing(self, request: Request, page: Page) -> Block | None:
+        """The block that a page is which lacks what its site must have: another may stand there for who asks otherwise."""
+        if page.status >= 300 or (request.use or "").startswith("@") or not (query := self._lacks(page)):
+            return None
+        return Block("generic", "missing", (f"must_have: {query}",))
+
+    async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
+        """The request with what a site's hook gives for a page that asks for a person."""
+        if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
+            return None
+        if result.rung == "unlocker":  # it carries no cookies of ours, and is paid for each try
+            return None
+        if not (given := await self._solve(result, request)):
+            return None
+        self._rungs(request).keeps(request, given)
+        headers = {name: value for name, value in given.items() if name.lower() != "cookie"}
+        return msgspec.structs.replace(request, headers={**(request.headers or {}), **headers} or None)
+
+
+def waits(verdict: Verdict) -> float:
+    """Seconds that the server asked for."""
+    return getattr(verdict, "after", 0.0)
