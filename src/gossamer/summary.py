@@ -25,10 +25,6 @@ class Summary(msgspec.Struct):
     items: int
     succeeded: int
     """Pages with status 2xx or 304."""
-    unchanged: int
-    """Pages that are as they were at the last visit, in a pass of `--refresh`: no row was written."""
-    gone: int
-    """Pages that were there at the last visit, and are no more (404, 410)."""
     failed: int
     """Errors for good that are no dead letters: dropped or cancelled ones."""
     skipped: dict[str, int]
@@ -42,6 +38,10 @@ class Summary(msgspec.Struct):
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
+    unchanged: int = 0
+    """Pages that are as they were at the last visit, in a pass of `--refresh`: no row was written."""
+    gone: int = 0
+    """Pages that were there at the last visit, and are no more (404, 410)."""
     rejected: int = 0
     """Items kept aside, as something is wrong with them."""
     dropped: int = 0
