@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from gossamer.api import crawl, run
     from gossamer.errors import GossamerError
     from gossamer.item import Fresh, Item
+    from gossamer.login import Login
     from gossamer.request import Request
     from gossamer.site import Site
 
 _HOMES = {
     "Fresh": "gossamer.item",
     "Item": "gossamer.item",
+    "Login": "gossamer.login",
     "Site": "gossamer.site",
     "Request": "gossamer.request",
     "GossamerError": "gossamer.errors",
@@ -33,7 +35,7 @@ _HOMES = {
 }
 _ROOMS = ("url", "politeness", "parsing", "identity", "pipeline")
 
-__all__ = ["Fresh", "GossamerError", "Item", "Request", "Site", "__version__", "crawl", "run", "url"]
+__all__ = ["Fresh", "GossamerError", "Item", "Login", "Request", "Site", "__version__", "crawl", "run", "url"]
 
 
 def __getattr__(name: str) -> Any:

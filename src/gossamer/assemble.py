@@ -35,6 +35,7 @@ from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
 from gossamer.judging import Judge
+from gossamer.membership import Clubs
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
@@ -181,6 +182,7 @@ class Bench:
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
             remembers=not self.setup.segment,
+            members=self.clubs.members(self.name, gate, treat),
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings) -> None:
@@ -191,6 +193,7 @@ class Bench:
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
         self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
         self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies)
+        self.clubs = Clubs(setup, self.sites, self.store, self.dialling.given, self.proxies, self.dialling.held)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
@@ -212,7 +215,7 @@ class Bench:
             address = await self.single.address(host)
             return address and f"ip:{address}"
 
-        hold = 2 * self.dialling.longest + 10
+        hold = (8 if self.clubs else 2) * self.dialling.longest + 10
         return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
 
     async def _state(self) -> str:
@@ -262,6 +265,7 @@ class Bench:
         Outputs are left as they are: `Outputs.finish` ends them.
         """
         if not self._opened:
+            await self.clubs.open()
             await self.outputs.open()
             self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
             self._ledger.open()

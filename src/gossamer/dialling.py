@@ -59,7 +59,14 @@ class Dialling:
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self._disguised = any(IMPERSONATED in ladder for ladder in ladders)
-        self._of_host = lru_cache(10_000)(lambda host: ordered(needs(host).ladder or self._settings.ladder))
+        self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
+        self.given: Given = self._plain.given
+        """The headers of a request that people gave."""
+        self.held = {
+            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder)[0]
+            for one in sites if one.site.session is not None
+        }  # fmt: skip
+        """Site -> the rung on which its accounts are logged in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
@@ -159,6 +166,22 @@ class Dialling:
 def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
     """The rungs of a ladder, the cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
+
+
+def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
+    """The rungs of a host with these needs, the cheapest first."""
+    found = ordered(needs.ladder or settings.ladder)
+    return held(needs.session, found) if needs.session else found
+
+
+def held(site: str, ladder: Iterable[str]) -> tuple[str, ...]:
+    """The one rung on which a site's accounts are logged in: a log-in belongs to one identity. Raises ConfigError."""
+    for rung in (IMPERSONATED, PLAIN):
+        if rung in ladder:
+            return (rung,)
+    raise ConfigError(
+        f"site {site}: session: who is logged in is got on the rung plain or impersonated: ladder='impersonated'"
+    )
 
 
 def sessions(

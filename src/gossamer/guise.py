@@ -20,6 +20,8 @@ class Guise(msgspec.Struct, frozen=True):
     """The session's name at a registered domain: another session is another visitor."""
     proxy: str | None = None
     """URL of the proxy it goes through, with credentials; None: none. There is no way around it."""
+    member: str = ""
+    """The account it is logged in as; '': nobody's. What such a request brings is in no cache."""
 
 
 class Lent(NamedTuple):

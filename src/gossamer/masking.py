@@ -12,6 +12,7 @@ _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signatur
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
     r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?\]?"
 )
+_WORDS = re.compile(r"(?i)pass|pwd|secret|token|\bpin\b|otp|credential|api.?key")
 _HINTS = (
     "key",
     "token",
@@ -68,6 +69,15 @@ def nameless(text: str) -> str:
     'http://***:***@example.com/?key=1'
     """
     return _USERINFO.sub("://***:***@", text) if "@" in text else text
+
+
+def secretive(name: str) -> bool:
+    """Whether a field or parameter is named like a secret.
+
+    >>> secretive("user[password]"), secretive("email")
+    (True, False)
+    """
+    return bool(_WORDS.search(name))
 
 
 def _suspect(text: str) -> bool:

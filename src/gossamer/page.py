@@ -87,5 +87,7 @@ class Failure(msgspec.Struct, frozen=True):
     """As of a page."""
     before: tuple[Page | Failure, ...] = ()
     """As of a page."""
+    noted: bool = False
+    """Its request was another one (of a log-in), and is in the attempts log already."""
     blame: str = ""
     """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from gossamer.errors import ConfigError
 from gossamer.masking import Secret
 
-KEPT = ("unlocker_key",)
+KEPT = ("unlocker_key", "session_key")
 """Settings that stay references: what they name is read where it is needed, and travels nowhere."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
@@ -65,6 +65,23 @@ def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) 
     if not value:
         raise ConfigError(f"{name}: {reference} is empty")
     return Secret(value)
+
+
+def refers(text: str) -> bool:
+    """Whether a text has a reference in it."""
+    return _REFERENCE.search(text) is not None
+
+
+def put_in(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """The text with what it refers to. Raises ValueError where there is none, or nothing in it."""
+    env = os.environ if environ is None else environ
+
+    def value(found: re.Match[str]) -> str:
+        if not (read := _read(found[1], found[2], env)):
+            raise ValueError(f"{found[0]} is empty")
+        return read
+
+    return _REFERENCE.sub(value, text)
 
 
 def _read(kind: str, name: str, env: Mapping[str, str]) -> str:

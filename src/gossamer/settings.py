@@ -55,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ladder: tuple[str, ...] = units.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
+    session_key: str | None = None
+    """Where it is, never the key."""
     proxies: tuple[str, ...] = ()
     rotation: str = "request"
     proxy_check: str | None = None
@@ -157,6 +159,9 @@ ABOUT: dict[str, About] = {
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
     ),
     "session": About(units.seconds, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
+    "session_key": About(
+        units.reference, "string", "where the key is that seals log-ins in the store: ${env:NAME} or ${file:PATH}"
+    ),
     "proxies": About(units.words, _LIST, "files of proxies; with them nothing goes out without one"),
     "rotation": About(
         partial(units.one_of, ROTATIONS), "string", "when another proxy is taken: for each request, session or host"

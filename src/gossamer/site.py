@@ -19,15 +19,14 @@ from gossamer import render as rendering
 from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import ConfigError
+from gossamer.login import Login
 from gossamer.masking import mask
 from gossamer.proxy import Wanted, wanted
 
 KNOWN = (
     "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
-    "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "args",
+    "session", "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "args",
 )  # fmt: skip
-LATER = ("session",)
-"""Drawn for later versions; naming one is refused rather than ignored."""
 
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
@@ -58,6 +57,7 @@ class Site:
     Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; blocks: patterns of pages that are
     blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
     `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
+    session: a Login: who is logged in, and how;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that
     its items go through (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all of
     its items, so those that it does not see are marked as deleted in stores that keep a row an item;
@@ -77,15 +77,16 @@ class Site:
         follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (), unlocker: str = "",
         render: rendering.Said = None, proxies: Any = None, pace: Pace | float | str | None = None,
         headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True,
-        lane: str | None = None, region: str | None = None, retries: str | Sequence[float | str] | None = None,
-        robots: bool = True, sinks: str | Iterable[str] = (), steps: Any = (), gates: str | Iterable[str] = (),
+        session: Login | None = None, lane: str | None = None, region: str | None = None,
+        retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
+        steps: Any = (), gates: str | Iterable[str] = (),
         complete: bool = False, args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
                 return reader(value)
             except (ValueError, TypeError, AttributeError) as error:
-                shown = "..." if word == "headers" else repr(value)  # a header may be a secret as a whole
+                shown = "..." if word in ("headers", "session") else repr(value)  # a header may be a secret as a whole
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
         self.name: str = _name(name)
@@ -108,6 +109,7 @@ class Site:
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", units.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
         self.blocks: bool | tuple[re.Pattern[str], ...] = read("blocks", _blocks, blocks)
+        self.session: Login | None = read("session", _session, session)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
         self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
@@ -224,8 +226,6 @@ def _name(name: Any) -> str:
 
 
 def _unknown(name: str, word: str) -> str:
-    if word in LATER:
-        return f"site {name}: {word}= is not in this version"
     close = units.nearest(word, [f"{known}=" for known in KNOWN])
     return f"site {name}: Site() knows no {word}=" + (close or f"; it knows {', '.join(KNOWN)}")
 
@@ -302,3 +302,9 @@ def _retries(retries: Any) -> tuple[float, ...] | None:
     if isinstance(retries, int | float):
         raise ValueError("it is the wait before each retry, such as ['1m', '5m'], or 'none'")
     return None if retries is None else units.retries(retries)
+
+
+def _session(session: Any) -> Login | None:
+    if session is not None and not isinstance(session, Login):
+        raise TypeError("it is a Login: from gossamer import Login")
+    return session

@@ -33,7 +33,9 @@ def pack(setup: Setup) -> bytes:
     """A setup for the store. In it lie neither the address and passwords of the store nor where a key is; what the crawl itself needs
     does."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
-    kept = msgspec.structs.replace(setup.job.settings, store=None, broker=(), unlocker_key=None, proxies=lists)
+    kept = msgspec.structs.replace(
+        setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
+    )
     targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
@@ -48,6 +50,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     settings = msgspec.structs.replace(
         given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=(),
         unlocker=lent(mine.unlocker, given.unlocker), unlocker_key=mine.unlocker_key, unlocker_shape=mine.unlocker_shape,
+        session_key=mine.session_key,
         credits_daily=min(daily, default=None), proxies=mine.proxies or given.proxies,
     )  # fmt: skip
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]

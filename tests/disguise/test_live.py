@@ -23,6 +23,9 @@ from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
 from gossamer.identity.browsers import BROWSERS
 from gossamer.identity.dressing import dress
+from gossamer.identity.member import Member
+from gossamer.page import Page
+from gossamer.parsing.view import View
 from gossamer.request import Request
 
 CHROMIUM = shutil.which("chromium")
@@ -102,6 +105,42 @@ async def test_ours_is_asked_as_chromium_asks(
     assert (ours["/"], ours["/next"]) == (theirs["/"], theirs["/next"])  # as HTTP/1.1 writes them, too
     if secure:
         alike(first, recorder.seen[0])
+
+
+FORM = b"<form method=post action=/sent><input name=user value=ann></form><script>document.forms[0].submit()</script>"
+
+
+@pytest.mark.parametrize("secure", [True, False])
+async def test_a_form_of_ours_is_sent_as_chromium_sends_it(
+    secure: bool, context: ssl.SSLContext, collect: Callable[..., ImpersonatedCollector]
+) -> None:
+    async with Recorder(context if secure else None) as recorder:
+        recorder.bodies["/"] = (FORM, {"content-type": "text/html", "set-cookie": "id=1"})
+        async with browsing(recorder.url()), asyncio.timeout(60):
+            while asked(recorder, "/sent") is None:
+                recorder.news.clear()
+                await recorder.news.wait()
+        theirs = told(recorder, "/sent")
+        recorder.seen.clear()
+        page = Page(recorder.url(), 200, [("content-type", "text/html")], FORM, 0.0, 0.0, len(FORM))
+        request = View(page).form("form").fill()
+        member = Member("ann", "club/ann/1", BROWSERS["chrome150"], lambda one: one.headers or {}, lambda host: host)
+        member.jar.take(recorder.url(), b"id=1")
+        await collect().collect(request, *member.lend(request))
+        ours = told(recorder, "/sent")
+    if secure:  # a script sends it, ours is a person's click
+        ours.pop("sec-fetch-user")
+    assert list(ours) == list(theirs)
+    own = ("accept", "accept-language", "sec-ch-ua", "sec-ch-ua-platform", "user-agent")
+    assert {name: value for name, value in ours.items() if name not in own} == {
+        name: value for name, value in theirs.items() if name not in own
+    }
+
+
+def told(recorder: Recorder, path: str) -> dict[str, str]:
+    """The headers of the request for a path, names in lower case."""
+    seen = next(seen for seen in recorder.seen if path in seen.paths[: len(seen.requests)])
+    return {name.lower(): value for name, value in seen.headers(seen.paths.index(path))}
 
 
 def alike(theirs: Seen, ours: Seen) -> None:

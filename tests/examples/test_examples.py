@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,21 +58,29 @@ class Pages(http.server.BaseHTTPRequestHandler):
 class Local:
     """An example with its host replaced, its pages served."""
 
-    def __init__(self, name: str, folder: Path, server: http.server.ThreadingHTTPServer) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        server: http.server.ThreadingHTTPServer,
+        examples: Path = EXAMPLES,
+        there: str = "",
+    ) -> None:
+        self.there = there or HOSTS[name]
         self.host = f"127.0.0.1:{server.server_port}"
         self.file = folder / f"{name}.py"
         self.expected: dict[str, list[dict[str, Any]]] = {}
         Pages.pages, Pages.asked = {}, []
-        for file in (EXAMPLES / name / "pages").glob("*.html"):
+        for file in (examples / name / "pages").glob("*.html"):
             page, _ = saved(file)
-            Pages.pages[page.url.removeprefix(HOSTS[name])] = self._moved(page.body.decode(), name).encode()
-            for item in json.loads(self._moved((EXAMPLES / name / "expected" / f"{file.stem}.json").read_text(), name)):
+            Pages.pages[page.url.removeprefix(self.there)] = self._moved(page.body.decode()).encode()
+            for item in json.loads(self._moved((examples / name / "expected" / f"{file.stem}.json").read_text())):
                 self.expected.setdefault(item.pop("_kind"), []).append(item)
-        text = self._moved((EXAMPLES / f"{name}.py").read_text(), name)
-        self.file.write_text(text.replace(f'"{HOSTS[name][8:]}"', f'"{self.host}"'))
+        text = self._moved((examples / f"{name}.py").read_text())
+        self.file.write_text(text.replace(f'"{self.there[8:]}"', f'"{self.host}"'))
 
-    def _moved(self, text: str, name: str) -> str:
-        return text.replace(HOSTS[name], f"http://{self.host}")
+    def _moved(self, text: str) -> str:
+        return text.replace(self.there, f"http://{self.host}")
 
     async def crawl(self, *outputs: str) -> Summary:
         folder = self.file.parent
@@ -83,7 +92,13 @@ class Local:
 
 @pytest.fixture
 def server() -> Iterator[http.server.ThreadingHTTPServer]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as found:
+    with serving(Pages) as found:
+        yield found
+
+
+@contextmanager
+def serving(pages: type[Pages]) -> Iterator[http.server.ThreadingHTTPServer]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), pages) as found:
         found.daemon_threads = True
         thread = threading.Thread(target=found.serve_forever)
         thread.start()
@@ -151,6 +166,46 @@ def _same_elsewhere(folder: Path, name: str, expected: dict[str, list[dict[str, 
             assert {row["id"]: row["price"] for row in csv.DictReader(file)}[
                 "730"
             ] == "1105.50"  # digits as the page has them
+
+
+class Members(Pages):
+    """Shows its pages to those who are logged in, others are led to the form."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        if "sid=in" in self.headers.get("Cookie", "") or self.path in ("/login", "/robots.txt"):
+            self.pages["/login"] = (
+                b"<form method=post><input name=csrf_token value=t><input name=username><input type=password name=password>"
+            )
+            super().do_GET()
+        else:
+            self._to("/login")
+
+    def do_POST(self) -> None:
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.append(sent.decode())
+        self._to("/", *(["sid=in; Path=/"] if sent == b"csrf_token=t&username=me&password=word" else []))
+
+    def _to(self, place: str, *cookies: str) -> None:
+        self.send_response(302)
+        for name, value in [("Location", place), ("Content-Length", "0"), *(("Set-Cookie", one) for one in cookies)]:
+            self.send_header(name, value)
+        self.end_headers()
+
+
+async def test_members_are_logged_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUOTES_USER", "me")
+    monkeypatch.setenv("QUOTES_PASSWORD", "word")
+    with serving(Members) as server:
+        local = Local("members", tmp_path, server, EXAMPLES / "login", HOSTS["quotes"])
+        summary = await local.crawl("out.jsonl")
+        assert (summary.state, summary.items, summary.failed, summary.dead) == ("finished", 3, 0, 0)
+        rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        own = [{key: value for key, value in row.items() if key not in OWN} for row in rows]
+        assert in_order(own) == in_order(local.expected["quote"])
+        assert Members.asked.count("csrf_token=t&username=me&password=word") == 1
+    assert [(one.page, one.detail) for one in check(EXAMPLES / "login") if not one.ok] == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the five lines leave closing to the end

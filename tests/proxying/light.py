@@ -90,6 +90,8 @@ class Light:
         there, back = await self._dial(host, int(port or 80), writer)
         lines = [line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"proxy-", b"connection"))]
         back.write(b"\r\n".join([method + b" /" + path + b" HTTP/1.1", *lines, b"Connection: close", b"", b""]))
+        length = next((line.partition(b":")[2] for line in lines if line.lower().startswith(b"content-length:")), b"0")
+        back.write(await reader.readexactly(int(length)))
         try:
             await _pour(there, writer)
         finally:

@@ -48,7 +48,7 @@ PAGES = [
         "api.py", "https://api.example/items?page=1", '{"data": {"items": [{"id": 1, "name": "a", "x": 0}]}, "next": "/items?page=2"}',
         None, [{"id": 1, "name": "a"}], ["https://api.example/items?page=2"],
     ),
-    ("search.py", "https://search.example/", "<form>", None, [], ["https://search.example/find"]),
+    ("search.py", "https://search.example/", "<form id=search action=/find method=post><input name=q>", None, [], ["https://search.example/find"]),
     (
         "search.py", "https://search.example/find", "<table class=results><tr><td>T<td><a href=/t>t</a></table>",
         None, [{"title": "T", "link": "/t"}], [],

@@ -16,7 +16,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"host": ["a.example"]}, "did you mean hosts="),
     ({"must_haves": []}, "did you mean must_have="),
     ({"zzz": 1}, "it knows hosts, seeds"),
-    ({"session": ["x"]}, "not in this version"),
+    ({"session": ["x"]}, "it is a Login"),
     ({"region": "e u"}, "letters, digits, - and _"),
     ({"sinks": [5]}, "5 is none"),
     ({"hosts": ["https://a.example"]}, "give the host alone"),

@@ -198,6 +198,7 @@ async def names(settings: Settings) -> Finding:
 async def in_store(settings: Settings) -> list[Finding]:
     """The store: its program, its answer, how it keeps what it is given."""
     from gossamer.assemble import open_store
+    from gossamer.cli.sessions import findings as sessions
     from gossamer.cli.unlocked import unlocked
     from gossamer.frontier.embedded import server_binary
 
@@ -216,7 +217,8 @@ async def in_store(settings: Settings) -> list[Finding]:
         except GossamerError as error:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
-            return [*findings, *await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            return findings + await sessions(settings, store)
         finally:
             await store.close()
             if embedded is not None:

@@ -125,7 +125,7 @@ class Teller:
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *answered(attempts),
+            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *await self._session(url), *answered(attempts),
         ]  # fmt: skip
         if place.state in ("pending", "retrying"):
             gates += await turn(self.store, self.name, await self.census.host(place.host))
@@ -230,6 +230,24 @@ class Teller:
         said = [f"at most {amount(most)} (--host-bytes)"] if most is not None else []
         said += [f"at most {duration(longest)} (--host-time)"] if longest is not None else []
         return ", ".join(said)
+
+    async def _session(self, url: str) -> list[Gate]:
+        """Who is logged in there, where its site says that somebody is."""
+        from gossamer.cli.sessions import line, told
+        from gossamer.request import split
+        from gossamer.sites import acting
+
+        _, host, path = split(url)
+        login = next(
+            (one.site.session for one in self._sites if one.name == acting.needs(self._sites, host).session), None
+        )
+        if login is None:
+            return []
+        if login.avoid.search(path):
+            return [Gate("session", "filter", f"it would log out: avoid={login.avoid.pattern}")]
+        known = await told(self.store, host)
+        level = "wait" if known and all(one.state == "refused" for one in known) else "pass"
+        return [Gate("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
 
     async def _robots(self, url: str, user_agent: str) -> Gate:
         """robots.txt as the frontier keeps it: the line that decides, with its number."""

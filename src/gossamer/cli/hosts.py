@@ -82,17 +82,21 @@ def authority(text: str) -> str:
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
     from gossamer.cli.proxied import cooling
     from gossamer.cli.rungs import learned, line
+    from gossamer.cli.sessions import line as session
+    from gossamer.cli.sessions import told
     from gossamer.cli.show import put_json, put_table
     from gossamer.frontier.census import Census
 
     async with opened(settings) as store:
         view, rungs = await Census(store).host(host), await learned(store, host)
         cool, blocked = await cooling(store, host)
+        members = await told(store, host)
     if not view.known:
         raise UsageError(f"no crawl has met the host {host}")
     met = blocks(settings, view)
     if as_json:
-        put_json({**plain(view), "ladder": rungs, "blocks": met, "proxies": {"cooling": cool, "blocked": blocked}})
+        put_json({**plain(view), "ladder": rungs, "blocks": met, "proxies": {"cooling": cool, "blocked": blocked},
+                  "sessions": [one._asdict() for one in members]})  # fmt: skip
     else:
         said = [("proxies", f"{cool} cool down here, {blocked} were blocked of late")] if blocked else []
         put_table(
@@ -101,6 +105,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
                 *lines(view),
                 *line(rungs),
                 *said,
+                *(("session", session(one)) for one in members),
                 *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met),
             ],
         )

@@ -44,6 +44,10 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "rung": "rungs:rung",
         },
     ),
+    "sessions": (
+        "Who is logged in at sites: list, forget.",
+        {"list": "sessions:listed", "forget": "sessions:forget"},
+    ),
     "schedule": (
         "Crawls by the clock: add, list, run, pause, resume, remove.",
         {

@@ -4,8 +4,8 @@ A file's name is a hash of what was asked for and nothing else; a file that is n
 stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the folder: files are written aside and renamed.
 
 Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their values change with
-each answer and each hour, and a crawl that ran an hour ago would be fetched anew. Who logs in by a form as somebody else
-takes another folder. A page that redirects to itself (to set a cookie) is kept as two answers.
+each answer and each hour, and a crawl that ran an hour ago would be fetched anew. What somebody who is logged in gets (`session=` of
+a site) is not kept. A page that redirects to itself (to set a cookie) is kept as two answers.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class CacheCollector:
 
     async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
         """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
+        if guise is not None and guise.member:
+            return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
         key = digest(request, headers, headers if self._given is None else self._given(request), guise, self._apart)
         if key in self._bounced:  # its answer led back here

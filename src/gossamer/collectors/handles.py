@@ -139,6 +139,9 @@ class Curl:
     def _keep_order(self, lines: Sequence[bytes]) -> None:
         """Headers go out as they are given, `Connection` too, which curl would put last; `Name:` sends none."""
         names = [line.partition(b":")[0].rstrip(b";") for line in lines if not line.endswith(b":")]
+        after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"  # as Chromium has it, and Firefox
+        if b"Content-Type" in names:
+            names.insert(names.index(after) + 1, b"Content-Length")
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:

@@ -23,6 +23,8 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{proxies}v` | zset | the same names -> number of their last change | prove | as `{proxies}s` |
 | `{proxies}c:POOL` | string | who does the health checks of a pool | proving | 5 s |
 | `gossamer:session:CRAWL:NAME` | string | what a sticky session goes through: proxy's id, word of the gateway's session | bind | the session |
+| `gossamer:logins` | hash | sites with accounts -> their hosts (JSON) | logins | until forgotten |
+| `gossamer:login:SITE` | hash | a site's accounts, for all crawls; of each NAME: `v:` version of its log-in, `j:` cookies and identity (sealed where there is a key), `c:` their revision, `d:` what tells its credentials, `t:` ms of the log-in, `l:` `TOKEN MS`: who logs in, `u:` ms of the last use, `o:` its number (of `turn`), `n:` ms of the next, `w:` ms until which it waits after `f:` failures, `r:` `MS TOLD WHY`: refused, `x:` log-ins that helped nothing | member joined jar lost | 90 days after the last change |
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | what hosts share with `--polite-by`: `n` ms of the next start, `r` of the last time that a waiter was told, `w` who began last, `tTOKEN` a turn -> ms until which it is held | enter leave | a minute or two |
 | `{b:N}c` | set | crawls with URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`: run id of the server's process that gave the last claims, and when it was first asked (0: it was the first) | claim | for ever |
@@ -110,6 +112,14 @@ def session(crawl: str, name: str) -> str:
     return f"gossamer:session:{crawl}:{name}"
 
 
+LOGINS = "gossamer:logins"
+
+
+def login(site: str) -> str:
+    """The key of a site's log-ins."""
+    return f"gossamer:login:{site}"
+
+
 def checks(pool: str) -> str:
     """The key of the lease on a pool's health checks."""
     return f"{{proxies}}c:{pool}"
@@ -121,7 +131,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -14,9 +14,9 @@ from gossamer.request import split
 PAGES = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 _TITLES = {"te": "TE"}
 _CHROMIUM = (
-    "connection", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "upgrade-insecure-requests", "user-agent", "accept",
-    "sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest", "referer", "accept-encoding", "accept-language", "*",
-    "cookie", "priority",
+    "connection", "cache-control", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "upgrade-insecure-requests", "content-type",
+    "user-agent", "origin", "accept", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest", "referer",
+    "accept-encoding", "accept-language", "*", "cookie", "priority",
 )  # fmt: skip
 _CHROMIUM_SCRIPT = (
     "connection", "sec-ch-ua-platform", "user-agent", "accept", "*", "sec-ch-ua", "sec-ch-ua-mobile", "sec-fetch-site",
@@ -39,7 +39,7 @@ _SAFARI_15 = (
 )  # fmt: skip
 OWN = frozenset(
     name for order in (_CHROMIUM, _FIREFOX, _SAFARI) for name in order
-    if name not in ("accept", "accept-language", "cookie", "referer", "*")
+    if name not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
 )  # fmt: skip
 """What a browser says by itself: a value that people give for it would make the identity a mixed one, and is left out."""
 
@@ -72,13 +72,26 @@ def dress(
     if jar:
         values["cookie"] = jar
     values |= {"accept": accept or values["accept"], "accept-language": language or browser.language}
+    places = order(browser, script)
+    values |= _of_form(extra, places, never_cached=browser.engine == CHROMIUM and not script)
     out: dict[str, str] = {}
-    for name in order(browser, script):
+    for name in places:
         if name == "*":
             out |= dict(extra.values())
         elif name in values:
             out[title(name)] = values[name]
     return out
+
+
+def _of_form(extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool) -> dict[str, str]:
+    """What a form that is sent brings to places of its own, taken out of `extra`."""
+    if "origin" in extra and never_cached:
+        extra.setdefault("cache-control", ("", "max-age=0"))
+    return {
+        name: extra.pop(name)[1]
+        for name in ("cache-control", "content-type", "origin")
+        if name in extra and name in places
+    }
 
 
 def order(browser: Browser, script: bool) -> tuple[str, ...]:

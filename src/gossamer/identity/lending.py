@@ -103,6 +103,40 @@ class Proxies:
             return msgspec.structs.replace(_short(result, "fault"), before=result.before)
         return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
 
+    async def hold(self, host: str, bound: str = "") -> Held | None:
+        """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one another, waited for,
+        None when none is free. Raises NoProxyLeft."""
+        await self.upkeep.begin()
+        wanted, domain = self._wants(host), self._domain(host)
+        if not bound:
+            found = await self._take(msgspec.structs.replace(wanted, rotation="request"), host, [])
+            if found is None:
+                return None
+            bound = f"{self.pool.book.ids[found.place]} {secrets.token_hex(4)}"
+        name, _, word = bound.partition(" ")
+        place = self._places.get(name)
+        if place is None or self._gone(place, wanted, domain, self.upkeep.now()):
+            return None
+        return Held(self, Lease(place, self._url(place, wanted, word), bound=bound))
+
+    async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
+        """Make a request through this proxy and no other, once more where the connection broke; what only may be its fault is not
+        held against it."""
+        book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
+        result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
+        if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
+            await asyncio.sleep(max(0.0, began + result.lag + apart - time.perf_counter()))
+            lag, first = time.perf_counter() - began, result
+            result = await self._try(lease, go)
+            result = msgspec.structs.replace(result, proxy=name, lag=lag + result.lag, before=(first,))
+        said, now = judged(result), self.upkeep.now()
+        if said == "fault":
+            book.saw(lease.place, "", now, fault=True)
+            return msgspec.structs.replace(_short(result, said), before=result.before)
+        if said == "good" and (result.requests if isinstance(result, Page) else result.sent):
+            book.saw(lease.place, self._domain(split(request.url)[1]), now, seconds=result.elapsed)
+        return result
+
     def blocked(self, name: str, host: str) -> None:
         """A page that came through the proxy of this id turned out to be a block page."""
         if (place := self._places.get(name)) is not None:
@@ -199,6 +233,26 @@ class Proxies:
     def _url(self, place: int, wanted: Wanted, word: str) -> str:
         proxy = self.pool.proxies[place]
         return proxy.url(wanted.country(proxy), word)
+
+
+class Held(NamedTuple):
+    """One proxy for all requests of somebody who is logged in."""
+
+    proxies: Proxies
+    lease: Lease
+
+    @property
+    def bound(self) -> str:
+        """The proxy's id, and the word of a gateway's session."""
+        return self.lease.bound
+
+    async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
+        """Make a request through it."""
+        return await self.proxies.once(self.lease, request, go, apart)
+
+    def blocked(self, name: str, host: str) -> None:
+        """As `Proxies.blocked`."""
+        self.proxies.blocked(name, host)
 
 
 def judged(result: Page | Failure) -> str:

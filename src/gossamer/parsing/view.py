@@ -6,8 +6,9 @@ import json as _json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from re import Pattern
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer import proxy
 from gossamer.page import Page
@@ -17,6 +18,9 @@ from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
 from gossamer.units import RUNGS, label, one_of
+
+if TYPE_CHECKING:
+    from gossamer.parsing.forms import Form
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """What a request may have beside its URL."""
@@ -171,6 +175,17 @@ class View:
         """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
         return _request(self, self.urljoin(url), needs)
 
+    def form(self, selector: str | None = None) -> Form:
+        """The first form that a CSS selector finds; without one the form that asks for a password, else the only one.
+
+        `page.form("#search").fill(q="tea")` is the request that a browser would make, hidden fields and tokens with it
+        (`gossamer.parsing.forms`). Raises ValueError (FormError) when there is none.
+        """
+        from gossamer.parsing import forms
+
+        make = partial(_sent, self)
+        return forms.find(self.document, self.page.body, self.page.content_type, selector, make)
+
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
     ) -> Iterator[Request]:
@@ -196,6 +211,11 @@ class View:
                 self.shut.add(href)
             else:
                 yield _request(self, resolved, dict(needs))
+
+
+def _sent(view: View, url: str, **needs: Any) -> Request:
+    """The request of a form."""
+    return _request(view, url, {name: value for name, value in needs.items() if value is not None})
 
 
 def _chosen(view: View, text: str) -> Iterable[Selector | str]:

@@ -17,6 +17,7 @@ from gossamer.road import again
 from gossamer.road.climbing import Climb, Climbing
 from gossamer.road.decide import REDIRECTS, decide, where
 from gossamer.road.gate import Treatment
+from gossamer.road.members import Members
 from gossamer.road.rungs import Rungs
 from gossamer.verdict import Done, Drop, Redirected, Verdict
 from gossamer.visit import Attempt, Claim
@@ -40,14 +41,16 @@ class Fetched(NamedTuple):
 
 class Fetching:
     """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
-    not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none."""
+    not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none; `members`: gets pages for those who are
+    logged in."""
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
         climbing: Climbing | None = None, lacks: Callable[[Page], str] = lambda _: "", solve: Solve | None = None,
+        members: Members | None = None,
     ) -> None:  # fmt: skip
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
-        self._climbing, self._lacks, self._solve = climbing, lacks, solve
+        self._climbing, self._lacks, self._solve, self._members = climbing, lacks, solve, members
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
@@ -57,7 +60,7 @@ class Fetching:
             began = time.monotonic()
             if climb is not None:
                 request = climb.request
-            result, verdict, block = await self._collect(claim, request, climb)
+            result, verdict, block = await self._collect(claim, request, climb, attempts)
             next_at = began + result.lag + max(claim.delay, claim.floor)
             outcome = ""
             if isinstance(verdict, Redirected) and verdict.again:
@@ -97,11 +100,14 @@ class Fetching:
         return await self._climbing.begin(claim.request, claim.host, tried=claim.attempt, left=left)
 
     async def _collect(
-        self, claim: Claim, request: Request, climb: Climb | None
+        self, claim: Claim, request: Request, climb: Climb | None, attempts: list[Attempt]
     ) -> tuple[Page | Failure, Verdict, Block | None]:
         rung = self._rungs(request)
         asked = request if request.known is None else again.conditional(request, rung.name)
-        result = await rung.collect(asked, max(claim.delay, claim.floor))
+        if self._members is not None:
+            result = await self._members.get(claim, asked, rung, attempts)
+        else:
+            result = await rung.collect(asked, max(claim.delay, claim.floor))
         target, same, block = None, False, None
         if isinstance(result, Page):
             block = seen_by(self._treat(claim.host).blocks, result.status, result.headers, result.body, result.url)

@@ -24,6 +24,8 @@ from gossamer.verdict import Drop
 from gossamer.visit import Claim, Settle
 
 MOST_REDIRECTS = 5
+BESIDE = 60.0
+"""Seconds after which a robots.txt that could not be read for a log-in is asked for again."""
 ROOM = 10_000
 """Parsed robots.txt kept."""
 
@@ -52,6 +54,7 @@ class Gate:
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
+        self._beside: dict[tuple[str, str], tuple[float, access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Why this claim may not be visited, or None."""
@@ -74,6 +77,34 @@ class Gate:
         if robots.allows(self._agent, claim.request.url):
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
+
+    async def shuts(
+        self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
+    ) -> Drop | None:
+        """Why a URL that is needed beside a claim's own (to log in) may not be asked for, None when it may.
+
+        Of another origin robots.txt is read here, once in a while; `note` hears of that request and its URL.
+        """
+        scheme, host, _ = split(url)
+        if "@" in host or not self._opens(host):
+            return Drop(skip="scope", detail=f"the port of {host} is not open: --allow-port")
+        if not self._treat(host).obey:
+            return None
+        if (scheme, host) == split(claim.request.url)[:2]:
+            return await self.refuse(msgspec.structs.replace(claim, request=Request(url)))
+        until, found = self._beside.get((scheme, host), (0.0, access.Access()))
+        if until <= time.monotonic():
+            file = f"{scheme}://{host}/robots.txt"
+            result, _ = await self._follow(msgspec.structs.replace(claim, request=Request(file)))
+            note(result, file)
+            found = access.access(result, self._agent, None, 0)
+            holds = BESIDE if found.version == access.UNREACHABLE else found.holds
+            self._beside[scheme, host] = time.monotonic() + holds, found
+        if found.version < 0:
+            return access.CLOSED[found.version]
+        if found.version == access.OPEN or (robots := access.rules(found.rules)).allows(self._agent, url):
+            return None
+        return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
 
     async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, access.Access]:
         """Fetch an origin's robots.txt for a robots claim and hand the outcome to the frontier.

@@ -68,3 +68,8 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
         session=result.session, worker=worker, block=result.block if isinstance(result, Page) else None, credits=result.credits,
         error=error if page else (error or getattr(result, "reason", None)),
     )  # fmt: skip
+
+
+def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
+    """What was tried before a result, each with its outcome and error."""
+    return [(one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before]

@@ -17,6 +17,7 @@ from gossamer.road.climbing import Climbing
 from gossamer.road.decide import answered, wait
 from gossamer.road.fetching import Fetching, Solve
 from gossamer.road.gate import Gate, Treatment, felt
+from gossamer.road.members import Members
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
@@ -61,13 +62,21 @@ class Visitor:
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, remembers: bool = False,
+        members: Members | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
-            rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve
+            rungs,
+            self.treat,
+            parse=parse,
+            same=taker.same,
+            climbing=climbing,
+            lacks=reader.lacks,
+            solve=solve,
+            members=members,
         )
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.remembers = sharing, remembers
@@ -248,10 +257,8 @@ class Visitor:
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
-        made: list[tuple[Page | Failure, str, str | None]] = [
-            (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before
-        ]
-        if isinstance(result, Page) or result.sent or result.proxy:
+        made = records.tries(result)
+        if isinstance(result, Page) or ((result.sent or result.proxy) and not result.noted):
             made.append((result, outcome, error))
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 

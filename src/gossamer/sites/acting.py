@@ -27,6 +27,8 @@ class Needs(NamedTuple):
     unlocker: str = ""
     proxies: Wanted | None = None
     render: Render = USUAL
+    session: str = ""
+    """The site whose accounts are logged in there."""
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -52,6 +54,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         first((site.unlocker for site in own), ""),
         next((site.proxies for site in own if site.proxies is not None), None),
         next((site.render for site in own if site.render != USUAL), USUAL),
+        next((site.name for site in own if site.session is not None), ""),
     )
 
 

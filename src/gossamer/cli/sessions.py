@@ -1,0 +1,121 @@
+"""`gossamer sessions`: who is logged in where; to forget it. And what `doctor`, `host show` and `explain` say of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.words import Argument
+from gossamer.errors import GossamerError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.cli.doctor import Finding
+    from gossamer.frontier.logins import Session
+    from gossamer.frontier.store import Store
+    from gossamer.settings import Settings
+
+Site = Annotated[str, Argument(metavar="SITE", help="The name of a site.")]
+Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its accounts (default: all).")]
+
+
+def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+    """Who is logged in: site, account, since when, when it was used last, what is in the way."""
+    from gossamer.cli.show import duration, put_json, put_table
+
+    found = asyncio.run(_all(read_settings(data, store, setting)))
+    if as_json:
+        put_json([one._asdict() for one in found])
+        return 0
+    rows = [
+        (one.site, one.account, one.state, "-" if one.since is None else f"{duration(one.since)} ago",
+         "-" if one.used is None else f"{duration(one.used)} ago", "yes" if one.sealed else "no", _way(one))
+        for one in found
+    ]  # fmt: skip
+    put_table(("site", "account", "state", "logged in", "used", "sealed", "why"), rows)
+    return 0
+
+
+def forget(
+    site: Site, account: Account = None, data: Data = None, store: StoreUrl = None, setting: Setting = None
+) -> int:
+    """Forget who is logged in at a site: the next request logs in anew, refused credentials are tried again."""
+    known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
+    if not known:
+        raise UsageError(
+            f"no log-in is known of {site}{f' as {account}' if account else ''}: see gossamer sessions list"
+        )
+    print(f"{site}: forgotten{f' as {account}' if account else f', {known} accounts' if known > 1 else ''}")
+    return 0
+
+
+async def told(store: Store, host: str | None = None) -> list[Session]:
+    """How all accounts stand, or those of the sites that a host belongs to."""
+    from gossamer.frontier.logins import Logins
+    from gossamer.site import Site as Known
+
+    logins, out = Logins(store), list[Any]()
+    for site, hosts in (await logins.sites()).items():
+        if host is None or Known("x", hosts=hosts).claims(host):
+            out += await logins.told(site)
+    return out
+
+
+def line(one: Session) -> str:
+    """An account in a few words."""
+    from gossamer.cli.show import duration
+
+    since = f" {duration(one.since)} ago" if one.since is not None else ""
+    way = _way(one)
+    return f"{one.site} as {one.account}: {one.state}{since}{f' ({way})' if way else ''}"
+
+
+async def findings(settings: Settings, store: Store) -> list[Finding]:
+    """What `doctor` says: the key, each site's accounts."""
+    from gossamer.cli.doctor import Finding
+    from gossamer.frontier.logins import Logins
+    from gossamer.membership import seal_of
+
+    known = await told(store)
+    out, seal = [], None
+    try:
+        seal = seal_of(settings, store)
+    except GossamerError as error:
+        out.append(Finding("session key", "bad", str(error), "", error.exit_code))
+    if seal is not None and seal.seals:
+        out.append(Finding("session key", "ok", f"from {settings.session_key}"))
+    elif seal is not None and any(not one.sealed and one.since is not None for one in known):
+        out.append(Finding("session key", "warn", "cookies of those who are logged in lie in the store as they are",
+                           "seal them with -s 'session_key=${env:NAME}'"))  # fmt: skip
+    for one in known:
+        _, _, kept = await Logins(store).state(one.site, one.account)
+        try:
+            if kept and seal is not None:
+                seal.open(kept, f"{one.site}/{one.account}")
+        except GossamerError as error:
+            out.append(Finding("session", "bad", str(error), "", error.exit_code))
+            continue
+        refused = one.state == "refused"
+        advice = (
+            f"give the right credentials, then: gossamer sessions forget {one.site} {one.account}" if refused else ""
+        )
+        out.append(Finding("session", "warn" if refused else "ok", line(one), advice))
+    return out
+
+
+def _way(one: Session) -> str:
+    from gossamer.cli.show import duration
+
+    return ": ".join(filter(None, (f"{duration(one.wait)} to wait" if one.wait else "", one.why)))
+
+
+async def _all(settings: Settings) -> list[Session]:
+    async with opened(settings) as store:
+        return await told(store)
+
+
+async def _forget(settings: Settings, site: str, account: str | None) -> int:
+    from gossamer.frontier.logins import Logins
+
+    async with opened(settings) as store:
+        return await Logins(store).forget(site, account)

@@ -1,0 +1,49 @@
+-- Purpose: whose turn it is of a site's accounts: the one that was used longest ago, logged in or to be logged in by the caller.
+-- KEYS[1]: a site's log-ins  ARGV: the caller's token, ms that it may log in before others do, ms between two uses of one account,
+--   ms that all is kept, then for each account: name, told (of its credentials), version and revision that the caller knows
+-- Returns: {'go', account, version, revision, state or ''} | {'enter', account, version} | {'wait', ms}
+--   | {'refused', account, why, ms}: all are, for so long.
+-- Promise: at most one caller logs an account in at a time; an account that was refused is not tried again with the same
+--   credentials before its time is over.  Cost: O(accounts).
+local key, me = KEYS[1], ARGV[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local best, used, wait, refused
+
+local function later(at)
+    wait = math.min(wait or 3600000, math.max(10, at - now))
+end
+
+for i = 5, #ARGV, 4 do
+    local name, told = ARGV[i], ARGV[i + 1]
+    local f = redis.call('HMGET', key, 'l:' .. name, 'r:' .. name, 'w:' .. name, 'n:' .. name, 'o:' .. name)
+    local owner, ends = string.match(f[1] or '', '^(%S+) (%d+)$')
+    local barred, of, why = string.match(f[2] or '', '^(%d+) (%S+) (.*)$')
+    if barred and of == told and tonumber(barred) > now then
+        if not refused or tonumber(barred) < refused[2] then refused = {name, tonumber(barred), why} end
+    elseif owner and owner ~= me and tonumber(ends) > now then
+        later(now + 1000)
+    elseif tonumber(f[3] or 0) > now then
+        later(tonumber(f[3]))
+    elseif tonumber(f[4] or 0) > now then
+        later(tonumber(f[4]))
+    elseif not best or tonumber(f[5] or 0) < used then
+        best, used = i, tonumber(f[5] or 0)
+    end
+end
+if not best then
+    if wait or not refused then return {'wait', wait or 1000} end
+    return {'refused', refused[1], refused[3], refused[2] - now}
+end
+local name = ARGV[best]
+local f = redis.call('HMGET', key, 'v:' .. name, 'c:' .. name, 'd:' .. name, 'j:' .. name)
+local version, revision = tonumber(f[1] or 0), tonumber(f[2] or 0)
+redis.call('HSET', key, 'o:' .. name, redis.call('HINCRBY', key, 'turn', 1), 'u:' .. name, now, 'n:' .. name, now + tonumber(ARGV[3]))
+if f[4] and f[3] == ARGV[best + 1] then
+    local known = version == tonumber(ARGV[best + 2]) and revision == tonumber(ARGV[best + 3])
+    return {'go', name, version, revision, known and '' or f[4]}
+end
+redis.call('HSET', key, 'l:' .. name, me .. ' ' .. now + tonumber(ARGV[2]))
+redis.call('HDEL', key, 'n:' .. name)
+redis.call('PEXPIRE', key, ARGV[4])
+return {'enter', name, version}

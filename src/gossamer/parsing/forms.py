@@ -1,0 +1,300 @@
+"""Forms of a page, filled in and sent as a browser would (HTML Standard, 4.10.21): hidden fields and tokens go along. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+import turbohtml
+
+from gossamer.masking import secretive
+from gossamer.parsing.encodings import encoding
+from gossamer.parsing.html import Document
+from gossamer.request import Request, split
+
+URLENCODED: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+CONTROLS: Final = "input,select,textarea,button"
+BUTTONS: Final = ("submit", "image")
+_NO_SUBMIT: Final = ("button", "reset")
+_LINES: Final = re.compile(r"\r\n|\r|\n")
+
+Pairs = list[tuple[str, str]]
+
+
+class FormError(ValueError):
+    """A form that cannot be filled in as wanted; the message says what there is."""
+
+
+class Form:
+    """One form of a page. `url`: where it goes; `method`: GET or POST; `fields`: names and values as the page has them."""
+
+    def __init__(
+        self, element: turbohtml.Element, document: Document, charset: str, make: Callable[..., Request] = Request
+    ) -> None:
+        self._element, self._document, self._charset, self._make = element, document, charset, make
+        self._controls = list(_controls(element, document))
+        self.names = tuple(dict.fromkeys(name for one in self._controls if (name := _attr(one, "name"))))
+        """The names of all fields, filled or not."""
+
+    @property
+    def method(self) -> str:
+        """GET or POST."""
+        return "POST" if _attr(self._element, "method").lower() == "post" else "GET"
+
+    @property
+    def url(self) -> str:
+        """Where it goes. Raises FormError when that is no http(s) URL."""
+        return self._where(None)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What it would send as it is, without a button; of several values of one name the last."""
+        return dict(_entries(self._controls, None))
+
+    def fill(
+        self, values: Mapping[str, str | bool | list[str]] | None = None, /, *, submit: str | None = None,
+        needs: Mapping[str, Any] = MappingProxyType({}), **more: Any,
+    ) -> Request:  # fmt: skip
+        """The request that a browser makes when the form is filled in like this and sent.
+
+        values (or by keyword): name -> text; for a checkbox True or False, for one of several (and a multiple select) the values
+        chosen; what is not named stays as the page has it. submit: the button pressed, by its name, value or text; without it
+        the first. needs: as of `page.request`, `{"use": "results"}`. Raises FormError for a name that the form does not have, a
+        choice that is none, an unknown button.
+        """
+        wanted = {**(values or {}), **more}
+        for name in wanted:
+            if name not in self.names:
+                raise FormError(f"the form at {self._document.url} has no field {name!r}: it has {_told(self.names)}")
+        button = self._button(submit)
+        pairs = _filled(_entries(self._controls, button), self._controls, wanted)
+        method = (_attr(button, "formmethod") if button is not None else "").upper() or self.method
+        url, page = self._where(button), self._document.url
+        headers = {"Referer": _referrer(page, url)} if _referrer(page, url) else {}
+        if method != "POST":
+            return self._make(url.partition("?")[0] + "?" + self._encode(pairs), headers=headers or None, **needs)
+        kind = (_attr(button, "formenctype") if button is not None else "") or _attr(self._element, "enctype")
+        body, kind = self._body(pairs, kind.lower())
+        scheme, host, _ = split(page)
+        headers = {"Origin": f"{scheme}://{host}", "Content-Type": kind, **headers}
+        return self._make(url, method="POST", body=body, headers=headers, **needs)
+
+    def _button(self, submit: str | None) -> turbohtml.Element | None:
+        """The button that is pressed: the first that submits where none is named (implicit submission)."""
+        buttons = [one for one in self._controls if _submits(one)]
+        if submit is None:
+            return buttons[0] if buttons else None
+        for one in buttons:
+            if submit in (_attr(one, "name"), _attr(one, "value"), " ".join(one.text.split())):
+                return one
+        said = [_attr(one, "name") or _attr(one, "value") or " ".join(one.text.split()) for one in buttons]
+        raise FormError(f"the form at {self._document.url} has no button {submit!r}: it has {_told(said)}")
+
+    def _where(self, button: turbohtml.Element | None) -> str:
+        action = (_attr(button, "formaction") if button is not None else "") or _attr(self._element, "action").strip()
+        resolved = self._document.base.resolve(action) if action else self._document.url
+        if resolved is None:
+            raise FormError(f"the form at {self._document.url} leads to what is no http(s) URL: {action[:80]!r}")
+        return resolved.partition("#")[0]
+
+    def _encode(self, pairs: Pairs) -> str:
+        return "&".join(f"{self._quoted(_crlf(name))}={self._quoted(_crlf(value))}" for name, value in pairs)
+
+    def _quoted(self, text: str) -> str:
+        return quote_plus(text.encode(self._charset, "xmlcharrefreplace"), safe="*-._")
+
+    def _body(self, pairs: Pairs, kind: str) -> tuple[str, str]:
+        """The body and its content type. A multipart boundary is a hash of what it parts."""
+        if kind == "text/plain":
+            return "".join(f"{name}={value}\r\n" for name, value in pairs), kind
+        if kind != MULTIPART:
+            return self._encode(pairs), URLENCODED
+        boundary = "----" + blake2b(repr(pairs).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        files = {_attr(one, "name") for one in self._controls if _kind(one) == "file"}
+        parts = []
+        for name, value in pairs:
+            head = f'Content-Disposition: form-data; name="{_disposed(name)}"'
+            if name in files:
+                head += '; filename=""\r\nContent-Type: application/octet-stream'
+            parts.append(f"--{boundary}\r\n{head}\r\n\r\n{_crlf(value)}\r\n")
+        return "".join(parts) + f"--{boundary}--\r\n", f"{MULTIPART}; boundary={boundary}"
+
+
+def find(
+    document: Document, page: bytes, content_type: str | None, selector: str | None,
+    make: Callable[..., Request] = Request,
+) -> Form:  # fmt: skip
+    """The first form that a CSS selector finds (a form, or something in one); without one the form that asks for a password, else the
+    only one. Raises FormError when there is none, ValueError for what is no selector."""
+    tree = document.tree
+    forms = list(tree.select("form"))
+    chosen: turbohtml.Element | None = None
+    if selector is not None:
+        found = tree.select_one(selector)
+        chosen = found if found is None or found.tag == "form" else found.closest("form")
+    elif forms:
+        asking = [one for one in forms if one.select_one("input[type=password i]") is not None]
+        chosen = asking[0] if asking else forms[0] if len(forms) == 1 else None
+    if chosen is None:
+        what = f"form {selector!r}" if selector is not None else "form that asks for a password"
+        said = _told([_shown(one) for one in forms], "no form at all")
+        raise FormError(f"there is no {what} on {document.url}: it has {said}")
+    named = _attr(chosen, "accept-charset").split(",")[0].split()
+    charset = named[0].lower() if named else encoding(page, content_type)
+    try:
+        "".encode(charset if not charset.startswith("utf-16") else "utf-8")
+    except LookupError:
+        charset = "utf-8"
+    return Form(chosen, document, "utf-8" if charset.startswith("utf-16") else charset, make)
+
+
+def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
+    """The form's controls that can be sent, in tree order: those in it, and those that name it by `form=`."""
+    own = _attr(form, "id")
+    for one in document.tree.select(CONTROLS):
+        named = one.attrs.get("form")
+        inside = one.closest("form") == form if named is None else own != "" and named == own
+        if inside and not _off(one):
+            yield one
+
+
+def _off(control: turbohtml.Element) -> bool:
+    """Whether it is disabled: itself, by a fieldset around it whose first legend it is not in, or in a datalist."""
+    if "disabled" in control.attrs or control.closest("datalist") is not None:
+        return True
+    fieldset = control.closest("fieldset[disabled]")
+    if fieldset is None:
+        return False
+    legend = fieldset.select_one("legend")
+    return legend is None or not any(one == control for one in legend.select(CONTROLS))
+
+
+def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None) -> Pairs:
+    """The entry list: names and values in tree order, `button` pressed."""
+    out: Pairs = []
+    for one in controls:
+        name, kind = _attr(one, "name"), _kind(one)
+        if _submits(one) or kind in _NO_SUBMIT:
+            if button is None or one != button:
+                continue
+            if kind == "image":
+                before = f"{name}." if name else ""
+                out += [(f"{before}x", "0"), (f"{before}y", "0")]
+            elif name:
+                out.append((name, _attr(one, "value")))
+        elif not name:
+            continue
+        elif kind in ("checkbox", "radio"):
+            if "checked" in one.attrs:
+                out.append((name, _choice(one)))
+        elif kind == "select":
+            out += [(name, _option(option)) for option in _selected(one)]
+        elif kind == "textarea":
+            out.append((name, one.text))
+        elif kind == "hidden" and name == "_charset_":
+            out.append((name, "UTF-8"))
+        else:
+            out.append((name, "" if kind == "file" else _LINES.sub("", _attr(one, "value"))))
+    return out
+
+
+def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str, Any]) -> Pairs:
+    """The entries with the wanted values in their places; what had none comes where its first control stands."""
+    out = [pair for pair in pairs if pair[0] not in wanted]
+    order = {name: place for place, name in enumerate(dict.fromkeys(_attr(one, "name") for one in controls))}
+    for name, value in wanted.items():
+        own = [one for one in controls if _attr(one, "name") == name]
+        values = [(name, text) for text in _values(name, own, value)]
+        at = next((i for i, (other, _) in enumerate(out) if order.get(other, -1) > order[name]), len(out))
+        out[at:at] = values
+    return out
+
+
+def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
+    """What is sent for one name. Raises FormError for a choice that is none."""
+    boxes = [one for one in own if _kind(one) in ("checkbox", "radio")]
+    options = [_option(one) for box in own if box.tag == "select" for one in box.select("option")]
+    if isinstance(value, bool):
+        if not boxes:
+            raise FormError(f"the field {name!r} is no checkbox: give it a text")
+        return [_choice(boxes[0])] if value else []
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    if bad := [one for one in several if not isinstance(one, str)]:
+        raise FormError(f"the value of the field {name!r} is a {type(bad[0]).__name__}: it is a text, or True or False")
+    choices = [_choice(one) for one in boxes] or options
+    if choices and len(own) == len(boxes) + sum(one.tag == "select" for one in own):
+        for one in several:
+            if one not in choices:
+                shown = "..." if secretive(name) else repr(one)
+                raise FormError(f"the field {name!r} has no choice {shown}: it has {_told(choices)}")
+    return several
+
+
+def _selected(select: turbohtml.Element) -> list[turbohtml.Element]:
+    """The options that are chosen; of a drop-down without one the first."""
+    options = [one for one in select.select("option") if "disabled" not in one.attrs]
+    chosen = [one for one in options if "selected" in one.attrs]
+    if "multiple" in select.attrs:
+        return chosen
+    return chosen[-1:] or (options[:1] if _attr(select, "size") in ("", "1") else [])
+
+
+def _option(option: turbohtml.Element) -> str:
+    return _attr(option, "value") if "value" in option.attrs else " ".join(option.text.split())
+
+
+def _choice(box: turbohtml.Element) -> str:
+    return _attr(box, "value") if "value" in box.attrs else "on"
+
+
+def _submits(control: turbohtml.Element) -> bool:
+    return _kind(control) in BUTTONS
+
+
+def _kind(control: turbohtml.Element) -> str:
+    """`text`, `checkbox`, `submit`, ...; of other elements their tag."""
+    if control.tag == "input":
+        return _attr(control, "type").lower() or "text"
+    if control.tag == "button":
+        kind = _attr(control, "type").lower()
+        return kind if kind in _NO_SUBMIT else "submit"
+    return control.tag
+
+
+def _attr(element: turbohtml.Element | None, name: str) -> str:
+    value = element.attrs.get(name) if element is not None else None
+    return " ".join(value) if isinstance(value, list) else value or ""
+
+
+def _referrer(page: str, url: str) -> str:
+    """The Referer of a browser by default (strict-origin-when-cross-origin)."""
+    here, there = split(page)[:2], split(url)[:2]
+    if here == there:
+        return page.partition("#")[0]
+    return "" if here[0] == "https" and there[0] == "http" else f"{here[0]}://{here[1]}/"
+
+
+def _crlf(text: str) -> str:
+    return _LINES.sub("\r\n", text)
+
+
+def _disposed(name: str) -> str:
+    return name.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")
+
+
+def _shown(form: turbohtml.Element) -> str:
+    """A form in an error: by what a selector could name it."""
+    for name in ("id", "name", "action"):
+        if value := _attr(form, name):
+            return f"form#{value}" if name == "id" else f"form[{name}={value!r}]"
+    return "form"
+
+
+def _told(words: Any, none: str = "none") -> str:
+    some = [str(word) for word in words]
+    return ", ".join(some[:20]) + (" ..." if len(some) > 20 else "") or none

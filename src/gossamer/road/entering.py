@@ -1,0 +1,218 @@
+"""Logging in: the steps of a log-in, made one after the other within the claim of a page, as politely as pages are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.errors import ConfigError, GossamerError
+from gossamer.login import Account, Login, redacted
+from gossamer.page import Failure, Page
+from gossamer.parsing.view import View
+from gossamer.politeness.blocks.own import seen_by
+from gossamer.request import Request, split
+from gossamer.road import records
+from gossamer.road.decide import MOST_HOPS, REDIRECTS, where
+from gossamer.road.gate import Gate
+from gossamer.road.rungs import Rung
+from gossamer.road.signs import refused
+from gossamer.visit import Attempt, Claim
+
+STEPS = 50
+"""Requests of one log-in."""
+
+
+class Walk:
+    """The requests that are made within one claim: from start to start never less than the host's delay."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.apart = max(claim.delay, claim.floor)
+        self.began = time.monotonic()
+        self.lag = self._next = 0.0
+        self.posted = False
+        """Whether something was filled in and sent."""
+
+    async def collect(self, rung: Rung, request: Request) -> Page | Failure:
+        """Make one when its time has come. Its `lag` counts from the beginning of all."""
+        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        began, self.posted = time.monotonic(), self.posted or request.body is not None
+        result = await rung.collect(request, self.apart)
+        self._next = began + result.lag + self.apart
+        self.lag = result.lag + began - self.began
+        return msgspec.structs.replace(result, lag=self.lag)
+
+
+class Who(NamedTuple):
+    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that may hear of them."""
+
+    site: str
+    login: Login
+    account: Account
+    rung: Rung
+    domains: Collection[str]
+
+    @property
+    def secrets(self) -> list[str]:
+        """The account's secret values."""
+        return self.login.secrets(self.account)
+
+    def wrong(self, what: str) -> ConfigError:
+        """A log-in that cannot be made as it is written."""
+        return ConfigError(redacted(f"site {self.site}: session: {what}", self.secrets))
+
+
+class Entered(NamedTuple):
+    """What came of it. `refused`: why, '' when one is in; headers that each request is to carry; `proof`: a page by which it can be seen
+    later whether one is in still, '' for none."""
+
+    refused: str
+    headers: dict[str, str]
+    proof: str
+
+
+class Entering:
+    """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
+
+    def __init__(
+        self, crawl: str, worker: str, gate: Gate, parse: Callable[[str], str | None], domain: Callable[[str], str]
+    ) -> None:
+        self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
+
+    async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
+        """Log in. A failure is one that may pass; raises ConfigError for what cannot work as it is written."""
+        login, page, said, steps, last = who.login, None, None, 0, Request("")
+        flow: Any = (login.steps or login.by_form)(who.account.fields)
+        try:
+            step = next(flow)
+            while True:
+                if (steps := steps + 1) > STEPS:
+                    raise who.wrong(f"a log-in of more than {STEPS} steps")
+                request = self._request(step, page, who)
+                result, last = await self._got(claim, who, request, page, walk, tell)
+                if isinstance(result, Failure):
+                    return result
+                page = result
+                step = flow.send(View(page, None, request))
+        except StopIteration as end:
+            said = end.value
+        except GossamerError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+            raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
+        finally:
+            flow.close()
+        if page is None:
+            raise who.wrong("its steps yield no request")
+        proof = login.check or (last.url if login.shows and last.method == "GET" else "")
+        return Entered(
+            refused(login, page), _headers(said, who), proof if proof == redacted(proof, who.secrets) else ""
+        )
+
+    def _request(self, step: Any, page: Page | None, who: Who) -> Request:
+        """What a step yields as a request."""
+        if isinstance(step, str):
+            url = self._parse(step) if page is None else View(page).urljoin(step)
+            step = Request(url or step)
+        if not isinstance(step, Request) or not step.url.startswith(("http://", "https://")):
+            raise who.wrong(f"a step yields a request or a URL, not {type(step).__name__}")
+        return step
+
+    async def _got(
+        self, claim: Claim, who: Who, request: Request, page: Page | None, walk: Walk, tell: list[Attempt]
+    ) -> tuple[Page | Failure, Request]:
+        """One step with its redirects, as a browser follows them; and the request that it ended with."""
+        while True:
+            self._check(request, page, who)
+
+            def note(result: Page | Failure, url: str) -> None:
+                error = result.reason if isinstance(result, Failure) else None
+                line = msgspec.structs.replace(claim, request=Request(redacted(url, who.secrets)), host=split(url)[1])
+                made = [*records.tries(result), (result, "login", error)]
+                tell.extend(records.attempt(self._crawl, self._worker, line, *one) for one in made)
+
+            refusal = await self.gate.shuts(claim, request.url, note)
+            if refusal is not None and not refusal.error:
+                raise who.wrong(
+                    f"{request.url} is needed to log in, and may not be asked for: {refusal.skip}: {refusal.detail}"
+                )
+            if refusal is not None:
+                return Failure(refusal.error or "", f"log-in: {refusal.detail}", time.time(), 0.0, sent=False), request
+            result = msgspec.structs.replace(await walk.collect(who.rung, request), session=who.account.name)
+            if isinstance(result, Page) or result.sent or result.proxy:
+                note(result, request.url)
+            if isinstance(result, Failure):
+                detail = redacted(f"log-in: {result.detail}", who.secrets)
+                return msgspec.structs.replace(result, detail=detail, noted=True), request
+            if (passing := self._passing(result)) is not None:
+                return passing, request
+            location = result.header("location") if result.status in REDIRECTS else None
+            target = None if location is None else where(location, result.url, self._parse)
+            if target is None:
+                return result, request
+            page, request = result, self._next(request, result, target, who)
+
+    def _next(self, request: Request, result: Page, target: str, who: Who) -> Request:
+        """The request that a redirect leads to."""
+        if len(request.hops) >= MOST_HOPS:
+            raise who.wrong(f"more than {MOST_HOPS} redirects behind {request.hops[0]}")
+        out = msgspec.structs.replace(request, url=target, hops=(*request.hops, request.url))
+        drops = result.status == 303 or (result.status in (301, 302) and request.method == "POST")
+        headers = dict(request.headers or {})
+        if drops and request.method != "HEAD":
+            out = msgspec.structs.replace(out, method="GET", body=None)
+            headers = {name: value for name, value in headers.items() if name.lower() not in ("content-type", "origin")}
+        if split(target)[:2] != split(request.url)[:2]:
+            if out.body is not None:
+                raise who.wrong(f"{request.url} leads what is filled in on to {split(target)[1]}")
+            headers = {}
+        return msgspec.structs.replace(out, headers=headers or None)
+
+    def _check(self, request: Request, page: Page | None, who: Who) -> None:
+        """What is filled in stays with the site, and is sent no less safely than its page came."""
+        shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
+        if request.body is None and not shown:
+            return
+        scheme, host, _ = split(request.url)
+        if self._domain(host) not in who.domains:
+            raise who.wrong(f"what is filled in would go to {host}, which is none of its hosts")
+        if page is not None and page.url.startswith("https:") and scheme == "http":
+            raise who.wrong(f"what is filled in on {page.url} would go to http://{host}, for all to read")
+
+    def _passing(self, page: Page) -> Failure | None:
+        """A step that was not got, though a later try may: the server's trouble, too many requests, a wall."""
+        block = seen_by(True, page.status, page.headers, page.body, page.url)
+        kind = block.kind if block is not None and not block.bare else ""
+        if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
+            return None
+        reason = "rate-limited" if page.status == 429 or kind == "rate-limit" else "blocked" if kind else "http-5xx"
+        detail = f"log-in: {block.line() if kind and block is not None else f'HTTP {page.status}'}"
+        return Failure(
+            reason, detail, page.fetched_at, page.elapsed, page.wire, False, page.collector, page.status, lag=page.lag, noted=True,
+            session=page.session, rung=page.rung, proxy=page.proxy,
+        )  # fmt: skip
+
+
+def _headers(said: Any, who: Who) -> dict[str, str]:
+    """What the steps return: headers that each request of the account carries, as a token."""
+    if said is None:
+        return {}
+    if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
+        raise who.wrong("its steps return nothing, or headers: names and texts")
+    return said
+
+
+def _detail(error: BaseException) -> str:
+    """One line of what a step raised, and where."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "gossamer" not in code.co_filename:
+            place = (
+                f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
+            )
+        trace = trace.tb_next
+    return place + " ".join(str(error).split())

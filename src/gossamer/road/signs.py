@@ -1,0 +1,83 @@
+"""What a page says of a log-in: whether one is in, whether one is out again. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urljoin
+
+from gossamer.login import Login, Sign, leads
+from gossamer.page import Page
+from gossamer.parsing.view import View
+from gossamer.politeness.blocks import Block
+from gossamer.politeness.blocks.own import MOST
+from gossamer.request import split
+from gossamer.road.decide import REDIRECTS
+
+Parse = Callable[[str], str | None]
+
+
+def lost(login: Login, page: Page, block: Block | None, parse: Parse = lambda url: url) -> str:
+    """What tells that who asked for a page is logged in no more, '' for nothing."""
+    if block is not None and block.kind == "login":
+        return block.line()
+    target = _target(page, parse)
+    view = View(page)
+    for sign in (*login.lost, *_own(login)):
+        if told := _told(sign, view, target):
+            return told
+    if login.shows and not login.lost and 200 <= page.status < 300 and _is_html(page):
+        return "" if any(_told(sign, view, None) for sign in login.shows) else f"the page has no {_shown(login.shows)}"
+    return ""
+
+
+def refused(login: Login, page: Page) -> str:
+    """Why the page at the end of a log-in says that one is not in, '' when one is."""
+    view = View(page)
+    if login.shows:
+        return "" if any(_told(sign, view, None) for sign in login.shows) else f"the page has no {_shown(login.shows)}"
+    if page.status >= 400:
+        return f"HTTP {page.status}"
+    for sign in login.lost:
+        if told := _told(sign, view, None):
+            return told
+    if login.url is not None:
+        form = view.css(login.form or "form input[type=password i]")
+        return "the form is there again" if form else ""
+    return ""
+
+
+def _own(login: Login) -> tuple[Sign, ...]:
+    """What tells it of any site: 401, and a redirect to the form's page."""
+    if login.lost or login.url is None:
+        return () if login.lost else (401,)
+    scheme, host, path = split(login.url)
+    return 401, f"{scheme}://{host}{path.partition('?')[0]}"
+
+
+def _told(sign: Sign, view: View, target: str | None) -> str:
+    """What a page shows of a sign. `target`: where it redirects."""
+    page = view.page
+    if isinstance(sign, int):
+        return f"HTTP {sign}" if page.status == sign else ""
+    if isinstance(sign, re.Pattern):
+        found = sign.search(page.body[:MOST].decode("utf-8", "replace"))
+        return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
+    if sign.startswith(("/", "http://", "https://")):
+        return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""
+    return f"the page has {sign!r}" if _is_html(page) and page.status not in REDIRECTS and view.css(sign) else ""
+
+
+def _target(page: Page, parse: Parse) -> str | None:
+    location = page.header("location") if page.status in REDIRECTS else None
+    found = parse(urljoin(page.url, location)) if location is not None else None
+    return found if found is not None and found.startswith(("http://", "https://")) else None
+
+
+def _is_html(page: Page) -> bool:
+    kind = (page.content_type or "text/html").partition(";")[0].strip().lower()
+    return kind in ("text/html", "application/xhtml+xml")
+
+
+def _shown(signs: tuple[Sign, ...]) -> str:
+    return " and no ".join(repr(one.pattern if isinstance(one, re.Pattern) else one) for one in signs)

@@ -1,0 +1,195 @@
+"""The steps of a log-in by themselves: what goes where, what a page says of it, what is kept and how it is sealed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from gossamer import url as urls
+from gossamer.errors import ConfigError
+from gossamer.guise import Guise
+from gossamer.identity.browsers import identity
+from gossamer.identity.member import Member
+from gossamer.identity.sealing import Seal
+from gossamer.login import Login
+from gossamer.masking import Secret
+from gossamer.page import Failure, Page
+from gossamer.politeness.blocks.own import seen_by
+from gossamer.request import Request
+from gossamer.road.entering import Entered, Entering, Walk, Who
+from gossamer.road.gate import Gate
+from gossamer.road.rungs import Rung
+from gossamer.road.signs import lost, refused
+from gossamer.verdict import Drop
+from gossamer.visit import Attempt, Claim
+
+URL = "https://club.example/login"
+FIELDS = {"user": "ann", "password": "${env:PW}"}
+FORM = "<form method=post action={}><input type=hidden name=t value=T><input name=user><input type=password name=password></form>"
+
+
+def page(url: str, body: str = "", status: int = 200, location: str = "", kind: str = "text/html") -> Page:
+    headers = [("content-type", kind), *([("location", location)] if location else [])]
+    return Page(url, status, headers, body.encode(), 0.0, 0.0, len(body))
+
+
+class Pages:
+    """A collector that has an answer for each URL, and writes down what it was asked."""
+
+    name = "made"
+
+    def __init__(self, *pages: Page | Failure) -> None:
+        self.pages, self.asked = list(pages), list[tuple[Request, dict[str, str]]]()
+
+    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
+        self.asked.append((request, headers))
+        return self.pages.pop(0)
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+class Open(Gate):
+    """A gate that shuts what it is told to."""
+
+    def __init__(self, shut: Drop | None = None) -> None:
+        self.shut = shut
+
+    async def shuts(self, claim: Claim, url: str, note: Any = None) -> Drop | None:
+        return self.shut
+
+
+async def enter(
+    login: Login, *pages: Page | Failure, shut: Drop | None = None, domains: tuple[str, ...] = ("club.example",)
+) -> tuple[Entered | Failure, Pages, list[Attempt]]:
+    (account,) = login.revealed({"PW": "s3cret+word"})
+    collector, told = Pages(*pages), list[Attempt]()
+    member = Member("ann", "club/ann/1", None, lambda request: request.headers or {}, str)
+    who = Who("club", login, account, Rung("plain", collector, member), domains)
+    claim = Claim(1, 0, "club.example", Request("https://club.example/p"))
+    entering = Entering("c", "w", Open(shut), urls.parse, lambda host: host.removeprefix("www."))
+    return await entering.enter(claim, who, Walk(claim), told), collector, told
+
+
+async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed() -> None:
+    done, pages, told = await enter(
+        Login(URL, FIELDS, shows="a.out"), page(URL, FORM.format("/in")), page("https://club.example/in", status=302, location="/home"),
+        page("https://club.example/home", "<a class=out>"),
+    )  # fmt: skip
+    assert done == Entered("", {}, "https://club.example/home")
+    assert [(one.method, one.url, one.body) for one, _ in pages.asked] == [
+        ("GET", URL, None), ("POST", "https://club.example/in", "t=T&user=ann&password=s3cret%2Bword"),
+        ("GET", "https://club.example/home", None),
+    ]  # fmt: skip
+    assert pages.asked[2][1] == {"Referer": URL}, "no Origin, no Content-Type behind a redirect"
+    assert [(one.url, one.outcome, one.session) for one in told] == [
+        (one.url, "login", "main") for one, _ in pages.asked
+    ]
+
+
+BAD: list[tuple[list[Page | Failure], str]] = [
+    ([page(URL, FORM.format("https://evil.example/in"))], "would go to evil.example, which is none of its hosts"),
+    ([page(URL, FORM.format("http://club.example/in"))], "would go to http://club.example, for all to read"),
+    ([page(URL, FORM.format("/in")), page("https://club.example/in", status=307, location="https://www.club.example/")], "on to www"),
+    ([page(URL, "<form><input name=user></form><form></form>")], "there is no form that asks for a password"),
+    ([page(URL, status=302, location=URL)] * 12, "more than 10 redirects"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pages", "said"), BAD)
+async def test_what_is_filled_in_stays_with_the_site(pages: list[Page | Failure], said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+        await enter(Login(URL, FIELDS), *pages)
+    assert "s3cret" not in str(caught.value)
+
+
+def by_get(account: Any) -> Generator[Any, Any, Any]:
+    yield f"https://club.example/in?q={account['password']}"
+
+
+async def test_a_secret_in_a_url_is_in_no_attempt_and_goes_nowhere_else() -> None:
+    done, _, told = await enter(Login(by_get, FIELDS), page("https://club.example/in", "hello"))
+    assert done == Entered("", {}, "")
+    assert [one.url for one in told] == ["https://club.example/in?q=***"]
+    with pytest.raises(ConfigError, match="none of its hosts"):
+        await enter(Login(by_get, FIELDS), page("https://club.example/in"), domains=("other.example",))
+
+
+PASSING = "Just a moment...<script src='/cdn-cgi/challenge-platform/x'></script>"
+
+
+@pytest.mark.parametrize(
+    ("came", "reason"),
+    [
+        (page(URL, status=503), "http-5xx"), (page(URL, status=429), "rate-limited"),
+        (page(URL, f"<title>{PASSING}</title>", 403), "blocked"), (Failure("timeout", "slow", 0.0, 0.0), "timeout"),
+    ],
+)  # fmt: skip
+async def test_what_may_pass_is_a_failure_for_now(came: Page | Failure, reason: str) -> None:
+    done, _, _ = await enter(Login(URL, FIELDS), came)
+    assert isinstance(done, Failure)
+    assert (done.reason, done.final) == (reason, False)
+
+
+async def test_robots_txt_shuts_a_log_in_out() -> None:
+    with pytest.raises(ConfigError, match="may not be asked for: robots: line 2"):
+        await enter(Login(URL, FIELDS), shut=Drop(skip="robots", detail="line 2"))
+    done, _, told = await enter(Login(URL, FIELDS), shut=Drop(error="robots-unreachable"))
+    assert isinstance(done, Failure)
+    assert (done.reason, done.sent, told) == ("robots-unreachable", False, [])
+
+
+def blocked(one: Page) -> Any:
+    return seen_by(True, one.status, one.headers, one.body, one.url)
+
+
+P = "https://club.example/p"
+SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
+    (lambda: Login(URL, FIELDS), page(P, "hello", status=401), True),
+    (lambda: Login(URL, FIELDS), page(P, status=302, location="/login?next=/p"), True),
+    (lambda: Login(URL, FIELDS), page(P, status=302, location="/loginx"), False),
+    (lambda: Login(URL, FIELDS), page(P, "hello"), False),
+    (lambda: Login(URL, FIELDS, shows="a.out"), page(P, "<p>hello"), True),
+    (lambda: Login(URL, FIELDS, shows=["a.out", re.compile("Hello, ann")]), page(P, "<p>Hello, ann"), False),
+    (lambda: Login(URL, FIELDS, shows="a.out"), page(P, "{}", kind="application/json"), False),
+    (lambda: Login(URL, FIELDS, shows="a.out"), page(P, "gone", status=404), False),
+    (lambda: Login(URL, FIELDS, lost=["form#in", 419]), page(P, "<form id=in>"), True),
+    (lambda: Login(URL, FIELDS, lost=["form#in", 419]), page(P, "x", status=419), True),
+    (lambda: Login(URL, FIELDS, lost="https://auth.example/"), page(P, status=302, location="https://auth.example/x"), True),
+    (lambda: Login(URL, FIELDS, lost=re.compile("expired")), page(P, "Your session has expired"), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("login", "came", "out"), SIGNS)
+def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
+    from urllib.parse import urljoin
+
+    assert bool(lost(login(), came, blocked(came), lambda url: urljoin(P, url))) is out
+
+
+def test_what_tells_that_one_is_in() -> None:
+    assert refused(Login(URL, FIELDS), page(URL, FORM.format("/in"))) == "the form is there again"
+    assert refused(Login(URL, FIELDS), page(P, "hello")) == ""
+    assert refused(Login(URL, FIELDS), page(P, "no", 403)) == "HTTP 403"
+    assert refused(Login(URL, FIELDS, shows="a.out"), page(P, "hello")) == "the page has no 'a.out'"
+
+
+def test_what_is_sealed_opens_with_its_key_alone() -> None:
+    member = Member("ann", "club/ann/1", identity(["chrome"], "x"), lambda _: {}, lambda host: host)
+    member.headers = {"X-Token": "CANARY"}
+    member.took(Page(P, 200, [("set-cookie", "sid=CANARY; Max-Age=99")], b"", 0.0, 0.0, 0))
+    seal, other = Seal(Secret("key"), 7), Seal(Secret("key"), 8)
+    kept = seal.close(member.state(), "club/ann")
+    assert b"CANARY" not in kept
+    again = Member("ann", "club/ann/1", member.browser, lambda _: {}, lambda host: host)
+    again.load(Seal(Secret("key"), 7).open(kept, "club/ann"))
+    assert again.lend(Request(P)) == member.lend(Request(P))
+    assert member.lend(Request(P)).headers["Cookie"] == "sid=CANARY"
+    for wrong, name in ((other, "club/ann"), (seal, "club/bob"), (Seal(None, 7), "club/ann")):
+        with pytest.raises(ConfigError, match="sealed"):
+            wrong.open(kept, name)
+    assert b"CANARY" in Seal(None, 7).close(member.state(), "club/ann")
+    assert seal.told(FIELDS) != seal.told({**FIELDS, "user": "bob"})
