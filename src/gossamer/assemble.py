@@ -57,7 +57,7 @@ from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
-from gossamer.sinks.opening import Own, open_all
+from gossamer.sinks.opening import Own, open_all, without_aside
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.sites.solving import solver
@@ -160,8 +160,8 @@ class Bench:
         files, own_tables = outputs(setup, self.sites, str(aside))
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
-            files=files, tables=[*own_tables, *tables], log=AttemptsLog(self.folder / "attempts.jsonl"), alone=setup.alone, ours=ours,
-            known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
+            files=files, tables=[*own_tables, *without_aside(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
+            alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -340,7 +340,7 @@ def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileO
         Own(one.spec, frozenset(one.sites), columns.item_columns(item for name, item in declared if name in one.sites))
         for one in job.outputs if one.sites
     ]  # fmt: skip
-    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside)
+    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

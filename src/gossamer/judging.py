@@ -115,16 +115,14 @@ async def mended(setup: Setup, store: Store) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[tuple[str, str, str]]:
-    """The sites that say `complete=True` and were seen whole by a crawl that has nothing left to do: nothing was filtered, nothing failed.
-    (site, run, now), for `Outputs.finish`."""
+    """The sites that say `complete=True` and were seen whole by a crawl that has nothing left to do: nothing was filtered, nothing failed,
+    no page was passed over as it had not changed. (site, run, now), for `Outputs.finish`."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
-    if not sites or spec.include or spec.exclude or spec.depth < Spec([]).depth:
+    if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:
         return []
     found = await summary(store, setup.crawl, 0)
-    if (
-        found.dead or found.failed or found.pending or found.unchanged
-    ):  # items of pages that did not change were not met
+    if found.dead or found.failed or found.pending:
         return []
     now = moment(await clock(store))
     good = {name for name, one in found.sites.items() if not one.unread and not one.rejected}

@@ -129,7 +129,19 @@ def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
 
 
 def live() -> Live:
-    names = ("found", "pages", "redirected", "items", "succeeded", "failed", "retried", "dead", "bytes")
+    names = (
+        "found",
+        "pages",
+        "redirected",
+        "items",
+        "succeeded",
+        "unchanged",
+        "gone",
+        "failed",
+        "retried",
+        "dead",
+        "bytes",
+    )
     summary = Summary(
         crawl="c", state="running", reason=None, started_at="", elapsed=5.0, skipped={}, pending=9, pages_per_second=1.0,
         hosts=1, errors={"timeout": 2, "dns": 1}, outputs=[], **dict.fromkeys(names, 0),

@@ -14,8 +14,12 @@ FILE, FUNCTION, CLASS = 300, 40, 12
 LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/assemble.py": (380, "the one place where settings become parts"),
     "src/gossamer/assemble.py::Bench": (13, "the parts of a worker, a few of them made in each method"),
+<<<<<<< HEAD
     "src/gossamer/site.py": (330, "each word of a site, and how it is read"),
     "src/gossamer/site.py::__init__": (52, "one line an argument of a site"),
+=======
+    "src/gossamer/site.py::__init__": (45, "one line an argument of a site"),
+>>>>>>> items
     "src/gossamer/scope.py::Scope": (14, "each gate, as a verdict and as an explanation, over the same fields"),
     "tests/e2e/test_inner_hosts.py::attacker": (55, "a site of links in every form, and the server that answers with them"),
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import gossamer
 from e2e.runs import begin, command, kill
 from gossamer.api import job_of
 from gossamer.assemble import open_store
@@ -200,3 +201,34 @@ def test_items_kept_aside_are_exact_across_kills(tmp_path: Path, shop: Shop) -> 
     assert (end.state, end.rejected, end.items) == ("finished", len(bad), 400 - len(bad))
     told = end.sites["shop"]
     assert (told.pages, told.items, told.rejected, told.unread) == (401, 400, len(bad), 0)
+
+
+async def test_odd_items_are_stored_or_kept_aside_and_the_crawl_goes_on(tmp_path: Path, shop: Shop) -> None:
+    shop.pages = 5
+    (tmp_path / "shop.py").write_text(ODD.format(url=shop.url))
+    end = await crawl(job(tmp_path, "out.jsonl", "out.csv", "out.sqlite"))
+    assert (end.state, end.items, end.rejected, end.dropped, end.errors) == ("finished", 4, 1, 0, {})
+    rows = {row["_key"]: row for row in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
+    assert (rows["0"]["text"], len(rows["1"]["text"]), rows["2"]["n"]) == ("=1+2\ufffd\0", 10_000_000, None)
+    assert ask(tmp_path / "out.sqlite", "SELECT _key, length(text) FROM item ORDER BY 1")[1] == ("1", 10_000_000)
+    assert "'=1+2" in (tmp_path / "out.item.csv").read_text()
+    (aside,) = map(json.loads, (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines())
+    assert aside["reason"].startswith("it cannot be written")
+    found = {row._key: row async for row in gossamer.crawl(str(tmp_path / "shop.py"), delay=0)}
+    assert (sorted(found), found["4"].n) == (["0", "1", "2", "4"], 5)
+
+
+ODD = """
+from gossamer import Site
+site = Site("shop", seeds=["{url}/"], pace=0)
+@site.page("^/p/")
+def product(page):
+    n = int(page.css(".sku::text").get())
+    yield [
+        {{"_key": 0, "text": "=1+2\\ud800\\0", "../../x": 1, "": 2, "_hash": 3}}, {{"_key": 1, "text": "x" * 10_000_000}},
+        {{"_key": 2, "n": float("nan")}}, {{"_key": 3, "n": object()}}, {{"_key": 4, "n": 5}},
+    ][n]
+@site.page()
+def listing(page):
+    yield from page.follow("a.p")
+"""

@@ -12,7 +12,7 @@ from gossamer.summary import Summary
 
 SUMMARY = Summary(
     crawl="c", state="finished", reason=None, started_at="2026-01-01T00:00:00Z", elapsed=2.0, found=120, pages=90, redirected=5,
-    items=7, succeeded=80, failed=0, skipped={"robots": 9, "content-type": 1}, retried=3, dead=10, pending=5, bytes=1000,
+    items=7, succeeded=80, unchanged=0, gone=0, failed=0, skipped={"robots": 9, "content-type": 1}, retried=3, dead=10, pending=5, bytes=1000,
     pages_per_second=45.0, hosts=2, errors={"dns": 4, "http-4xx": 6}, outputs=[],
 )  # fmt: skip
 
@@ -60,5 +60,5 @@ def test_every_name_has_a_number() -> None:
 
 
 def test_nothing_fetched_is_no_success() -> None:
-    empty = Summary("c", "finished", None, "", 0, 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0, {}, [])
+    empty = Summary("c", "finished", None, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0, {}, [])
     assert parse("success<0.5").test(empty)

@@ -48,7 +48,7 @@ class Lines:
         s = live.summary
         line = {
             "crawl": s.crawl, "state": s.state, "elapsed": round(s.elapsed, 1), "found": s.found, "pages": s.pages,
-            "pending": s.pending, "in_flight": live.in_flight, "failed": s.failed, "dead": s.dead, "items": s.items,
+            "pending": s.pending, "in_flight": live.in_flight, "failed": s.failed, "dead": s.dead, "items": s.items, "rejected": s.rejected,
             "retried": s.retried, "bytes": s.bytes, "pages_per_second": round(live.rate, 2),
             "left": None if live.left is None else round(live.left), "skipped": s.skipped, "errors": s.errors,
             "slowest_hosts": [host[0] for host in live.hosts[:HOSTS]],

@@ -73,6 +73,7 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
     same = (before.status, before.error) == (now.status, now.error)
     if now.status == 304 or (same and before.body == now.body):
         visit.rows, visit.counts["items"] = [], 0
+        visit.counts.pop("rejected", None)
     elif same and now.said and before.said == now.said:
         visit.rows = [row for row in visit.rows if row.kind != "page"]
     else:

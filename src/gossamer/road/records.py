@@ -8,6 +8,7 @@ from functools import lru_cache
 from gossamer.masking import mask
 from gossamer.page import Failure, Page
 from gossamer.request import Request
+from gossamer.road.again import GONE
 from gossamer.visit import Attempt, Claim, PageRecord, Row
 
 
@@ -50,7 +51,7 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
 
 def gone_at(page: Page) -> str:
     """When a page answered that it is gone; empty for one that is there."""
-    return moment(page.fetched_at) if page.status in (404, 410) else ""
+    return moment(page.fetched_at) if page.status in GONE else ""
 
 
 def page_row(record: PageRecord, key: str) -> Row:

@@ -31,10 +31,11 @@ class Own(NamedTuple):
 
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (), aside: str = "",
+    own: Sequence[Own] = (), aside: str = "", keep: bool = False,
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
-    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them.
+    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
+    `keep`: what a run before wrote there stays.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -53,7 +54,7 @@ def open_all(
     for spec, overwrite in specs:
         put(open_output(spec, columns, overwrite=overwrite, owner=owner), usual)
     if aside:
-        file = JsonLines(aside, overwrite=True, owner=owner, most=MOST_ASIDE)
+        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner), _page)
@@ -64,6 +65,11 @@ def open_all(
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
     return files, tables
+
+
+def without_aside(tables: Sequence[TableSink]) -> list[TableSink]:
+    """Tables that are there already, without the rows that are kept aside."""
+    return [SomeTable(table, _stored) for table in tables]
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:

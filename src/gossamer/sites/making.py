@@ -62,7 +62,7 @@ class Making:
             return made
         try:
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
-            made.content = xxhash.xxh3_64_hexdigest(_encode(said))
+            made.content = xxhash.xxh3_64_hexdigest(_bytes(said))
         except Exception as error:  # noqa: BLE001 - what a step put there
             made.faults = [Fault(None, None, f"it cannot be written: {error}")]
             return made
@@ -76,6 +76,13 @@ class Making:
             own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
             found = self._shapes[cls] = (cls.__name__.lower(), schema(cls), own, tuple(ignored))
         return found
+
+
+def _bytes(fields: dict[str, Any]) -> bytes:
+    try:
+        return _encode(fields)
+    except UnicodeEncodeError:  # half a surrogate pair: sinks replace it
+        return repr(sorted(fields.items())).encode("utf-8", "surrogatepass")
 
 
 def makers(sites: Sequence[LoadedSite]) -> Callable[[LoadedSite], Making]:
