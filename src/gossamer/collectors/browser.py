@@ -41,7 +41,7 @@ class BrowserCollector:
         self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
         program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
     ) -> None:  # fmt: skip
-        self._program = find(program)
+        self._program = find(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain = resolver, agent, render, domain
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()

@@ -7,15 +7,20 @@ import contextlib
 import os
 import shutil
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.tunnel import Tunnel
 from gossamer.errors import ConfigError
 
+if TYPE_CHECKING:
+    from gossamer.collectors.tab import Tab
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-IDLE = 32
-"""Contexts that are kept with nothing to do."""
+BARE = ("chromium-headless-shell", "chrome-headless-shell")
+"""Chromium without windows: half the work, but to a site that looks it is no usual browser."""
+IDLE, TABS = 32, 8
+"""Contexts that are kept with nothing to do, and how many of them with an open tab."""
 START, END = 30.0, 5.0
 """Seconds that a browser, and a page, has to come and to go."""
 FLAGS = (
@@ -24,30 +29,51 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--js-flags=--max-old-space-size=512",
+    # those of Playwright, for the last list counts, and no process in reserve: each page would start one in vain
+    "--disable-features=AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,"
+    "HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,"
+    "AvoidCorsURLLoaderRestartOnRedirect,OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
+    "SpareRendererForSitePerProcess",
 )  # fmt: skip
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
-def find(path: str | None) -> str:
-    """The browser's program. Raises ConfigError that says what to install."""
+def find(path: str | None, bare: bool = False) -> str:
+    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says what to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
         raise ConfigError("the browser rung needs Playwright: pip install 'gossamer[browser]'") from missing
     del playwright
-    found = shutil.which(path) if path else next(filter(None, map(shutil.which, PROGRAMS)), None)
+    found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
     if found is None:
         raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
     return found
 
 
 class Kept:
-    """A context (its cookies, its cache, its connections) and its way out; one page at a time has it."""
+    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
 
     def __init__(self, domain: str, tunnel: Tunnel) -> None:
         self.domain, self.tunnel = domain, tunnel
         self.context: Any = None
+        self.tab: Tab | None = None
         self.used = False
+        self.cookies: dict[tuple[str, ...], dict[str, Any]] = {}
+        """By name, domain and path, as they were after the last page."""
+
+    async def ready(self) -> None:
+        """Have a tab. Raises Playwright's Error."""
+        if self.tab is None:
+            from gossamer.collectors.tab import Tab
+
+            self.tab = await Tab.open(self.context)
+
+    async def rest(self) -> None:
+        """Without a tab it costs little. Raises TimeoutError."""
+        tab, self.tab = self.tab, None
+        if tab is not None:
+            await tab.close()
 
 
 class Chromium:
@@ -92,6 +118,7 @@ class Chromium:
         kept = next((one for one in reversed(self._idle) if one.domain == domain), None)
         if kept is not None:
             del self._idle[kept]
+            await kept.ready()
             return kept
         tunnel = Tunnel(self._resolver)
         await tunnel.open()
@@ -102,6 +129,7 @@ class Chromium:
             accept_downloads=False, service_workers="block", permissions=[],
         )  # fmt: skip
         kept.context.on("page", _only)
+        await kept.ready()
         return kept
 
     async def give(self, kept: Kept | None, sound: bool) -> None:
@@ -111,12 +139,16 @@ class Chromium:
             return
         kept.tunnel.end()
         kept.used = True
-        if sound and not self.dead:
-            self._idle[kept] = None
-            if len(self._idle) <= IDLE:
-                return
-            kept = self._idle.popitem(last=False)[0]
-        await self._drop(kept)
+        if not sound or self.dead:
+            return await self._drop(kept)
+        if kept.tab is not None and not await kept.tab.blank():
+            kept.tab = None
+        self._idle[kept] = None
+        if len(self._idle) > IDLE:
+            await self._drop(self._idle.popitem(last=False)[0])
+        if len(self._idle) > TABS:
+            await list(self._idle)[-TABS - 1].rest()
+        return None
 
     async def close(self) -> None:
         """End it, in a while that is bounded; what is left the driver kills."""

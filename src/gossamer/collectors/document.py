@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import time
@@ -12,7 +11,7 @@ from typing import Any
 
 from playwright.async_api import Error
 
-from gossamer.collectors.chromium import END, Kept
+from gossamer.collectors.chromium import Kept
 from gossamer.collectors.failures import Why
 from gossamer.collectors.rendering import Rendering
 from gossamer.collectors.watching import REDIRECTS, Watch
@@ -38,16 +37,14 @@ class Document:
         self._host = self._authority.rpartition(":")[0] if re.search(r":\d+$", self._authority) else self._authority
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
-        """Load it, with a page of its own. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
-        context = self._kept.context
-        page = await context.new_page()
-        watch = None
+        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
+        tab = self._kept.tab
+        assert tab is not None
+        watch = Watch(tab, self._request, headers, not self._kept.used)
         try:
-            cdp = await context.new_cdp_session(page)
-            watch = Watch(cdp, self._request, headers, not self._kept.used)
-            before = await self._lend(headers)
+            await self._lend(headers)
             await watch.start(render)
-            rendering = Rendering(page, cdp, watch)
+            rendering = Rendering(tab, watch)
             problem = ""
             try:
                 await rendering.load(self._request.url, render, ends)
@@ -55,33 +52,31 @@ class Document:
                 problem = str(error)
             result = await self._outcome(rendering, watch, problem, render)
             if isinstance(result, Page):
-                result.headers += changed(before, await self._cookies(), self._host)
+                before, self._kept.cookies = self._kept.cookies, await self._cookies()
+                result.headers += changed(before, self._kept.cookies, self._host)
             return result
         finally:
-            if watch is not None:
-                await watch.end()
-            async with asyncio.timeout(END):
-                await page.close()
+            await watch.end()
 
-    async def _lend(self, headers: Mapping[str, str]) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The cookies that the request carries, beside those that the context has; all of those."""
+    async def _lend(self, headers: Mapping[str, str]) -> None:
+        """The cookies that the request carries, beside those that the context has."""
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+        pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name]
+        have = {(one["name"], one["value"]) for one in self._kept.cookies.values() if own(self._host, one["domain"])}
+        if have.issuperset(pairs):
+            return
         context = self._kept.context
-        if sent:
-            known = {one["name"]: one for one in await context.cookies(self._request.url)}
-            more = []
-            for pair in sent.split("; "):
-                name, _, value = pair.partition("=")
-                place = (
-                    {key: known[name][key] for key in ("domain", "path")}
-                    if name in known
-                    else {"domain": self._host, "path": "/"}
-                )
-                if name and known.get(name, {}).get("value") != value:
-                    more.append({"name": name, "value": value, **place})
-            with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
-                await context.add_cookies(more)
-        return await self._cookies()
+        known = {one["name"]: one for one in await context.cookies(self._request.url)}
+        more = []
+        for name, value in pairs:
+            place = {"domain": self._host, "path": "/"}
+            if name in known:
+                place = {key: known[name][key] for key in place}
+            if known.get(name, {}).get("value") != value:
+                more.append({"name": name, "value": value, **place})
+        with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
+            await context.add_cookies(more)
+        self._kept.cookies = await self._cookies()
 
     async def _cookies(self) -> dict[tuple[str, ...], dict[str, Any]]:
         return {(one["name"], one["domain"], one["path"]): one for one in await self._kept.context.cookies()}
@@ -146,6 +141,11 @@ def why(problem: str) -> Why:
     return Why("connect" if "SOCKS" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
 
 
+def own(host: str, domain: str) -> bool:
+    """Whether a cookie's domain (with a dot before it: and all below) is a host's."""
+    return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
+
+
 def changed(
     before: Mapping[tuple[str, ...], dict[str, Any]], after: Mapping[tuple[str, ...], dict[str, Any]], host: str
 ) -> Headers:
@@ -154,13 +154,11 @@ def changed(
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)
         name, domain, path = key
-        bare = domain.lstrip(".")
-        own = host == bare or (domain.startswith(".") and host.endswith(domain))
-        if not own or (now is not None and old is not None and now["value"] == old["value"]):
+        if not own(host, domain) or (now is not None and old is not None and now["value"] == old["value"]):
             continue
         words = [f"{name}={now['value'] if now else ''}", f"Path={path}"]
         if domain.startswith("."):
-            words.append(f"Domain={bare}")
+            words.append(f"Domain={domain[1:]}")
         if now is None:
             words.append("Max-Age=0")
         elif now.get("expires", -1) > 0:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from gossamer.collectors.tab import Tab
 from gossamer.collectors.watching import Watch
 from gossamer.render import Render
 
@@ -24,14 +25,13 @@ _ENDLESS = ("eventsource", "websocket", "ping", "media")
 class Rendering:
     """The load of one page, whose main document is watched."""
 
-    def __init__(self, page: Any, cdp: Any, watch: Watch) -> None:
-        self._page, self._cdp, self._watch = page, cdp, watch
+    def __init__(self, tab: Tab, watch: Watch) -> None:
+        self._tab, self._page, self._watch = tab, tab.page, watch
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
-        page.on("load", lambda _: watch.away.set())
-        page.on("request", self._begun)
-        page.on("requestfinished", self._over)
-        page.on("requestfailed", self._over)
+        tab.hears = {
+            "load": lambda _: watch.away.set(), "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
+        }  # fmt: skip
 
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where no document came."""
@@ -52,8 +52,8 @@ class Rendering:
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
-        world = await self._cdp.send("Page.createIsolatedWorld", {"frameId": self._watch.frame})
-        found = await self._cdp.send("Runtime.evaluate", {
+        world = await self._tab.cdp.send("Page.createIsolatedWorld", {"frameId": self._tab.frame})
+        found = await self._tab.cdp.send("Runtime.evaluate", {
             "expression": f"({script()})({most})", "contextId": world["executionContextId"], "returnByValue": True,
         })  # fmt: skip
         text, protocol = found["result"]["value"]

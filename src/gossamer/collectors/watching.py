@@ -12,6 +12,7 @@ from typing import Any
 from playwright.async_api import Error
 
 from gossamer.collectors.http import ACCEPT
+from gossamer.collectors.tab import Tab
 from gossamer.page import Headers
 from gossamer.render import Render
 from gossamer.request import Request
@@ -27,12 +28,12 @@ class Watch:
     """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of what is no HTML;
     `target`: where a script leads, then `away` is set; `refused`: the content type that was not read."""
 
-    def __init__(self, cdp: Any, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
-        self._cdp, self._request = cdp, request
+    def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
+        self._tab, self._cdp, self._request = tab, tab.cdp, request
         self._headers = {name: value for name, value in headers.items() if name.lower() != "cookie"}
         if not fresh:
             self._headers = {"Cache-Control": "no-cache"} | self._headers
-        self.frame = self._first = ""
+        self._first = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self.asked = 0
         self.asked_at = 0.0
@@ -44,13 +45,11 @@ class Watch:
 
     async def start(self, render: Render) -> None:
         """From now on the page's requests are seen."""
-        tree = await self._cdp.send("Page.getFrameTree")
-        self.frame = tree["frameTree"]["frame"]["id"]
-        self._cdp.on("Fetch.requestPaused", self._paused)
+        self._tab.watch = self
         stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
         blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
         blocked.append({"urlPattern": "*/favicon.ico*"})
-        await self._cdp.send("Fetch.enable", {"patterns": stages + blocked})
+        await self._tab.catch(stages + blocked)
 
     async def end(self) -> None:
         """Nothing more is heard."""
@@ -58,7 +57,8 @@ class Watch:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _paused(self, event: dict[str, Any]) -> None:
+    def paused(self, event: dict[str, Any]) -> None:
+        """A request waits for what is said of it."""
         task = asyncio.ensure_future(self._answer(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -68,7 +68,7 @@ class Watch:
         try:
             if event["resourceType"] != "Document":
                 await self._fail(event, "BlockedByClient")
-            elif event.get("frameId") != self.frame:
+            elif event.get("frameId") != self._tab.frame:
                 await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             elif "responseStatusCode" in event:
                 await self._response(event)

@@ -1,0 +1,91 @@
+"""A tab of a context: one page after another has it, and it is blank between them, so that nothing of a page outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from playwright.async_api import Error
+
+BLANK, END = 3.0, 5.0
+"""Seconds in which a tab is blank again; else it is closed, which may take so long."""
+HEARD = ("load", "request", "requestfinished", "requestfailed")
+
+
+class Visitor(Protocol):
+    """What hears of a page while it has the tab."""
+
+    def paused(self, event: dict[str, Any]) -> None:
+        """A request waits (CDP `Fetch.requestPaused`)."""
+
+
+class Tab:
+    """Listens once for as long as it lives; `watch` and `hears` are the page's that has it now."""
+
+    def __init__(self, page: Any, cdp: Any) -> None:
+        self.page, self.cdp = page, cdp
+        self.frame = ""
+        self.watch: Visitor | None = None
+        self.hears: dict[str, Callable[[Any], None]] = {}
+        self._patterns: Sequence[dict[str, str]] = ()
+        self._crashed = False
+        self._sent: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, context: Any) -> Tab:
+        """A new one. Raises Playwright's Error."""
+        page = await context.new_page()
+        tab = cls(page, await context.new_cdp_session(page))
+        tree = await tab.cdp.send("Page.getFrameTree")
+        tab.frame = tree["frameTree"]["frame"]["id"]
+        tab.cdp.on("Fetch.requestPaused", tab._paused)
+        for name in HEARD:
+            page.on(name, tab._hearer(name))
+        page.on("crash", tab._crash)
+        return tab
+
+    async def catch(self, patterns: Sequence[dict[str, str]]) -> None:
+        """Which requests wait for `watch` (CDP `Fetch.enable`)."""
+        if patterns != self._patterns:
+            await self.cdp.send("Fetch.enable", {"patterns": patterns})
+            self._patterns = patterns
+
+    async def blank(self) -> bool:
+        """The page is over; whether the tab can be had again. Raises TimeoutError where the browser does not let go of it."""
+        self.watch, self.hears = None, {}
+        if not self._crashed and not self.page.is_closed():
+            with contextlib.suppress(Error, TimeoutError):
+                async with asyncio.timeout(BLANK):
+                    await self.page.goto("about:blank", wait_until="commit", timeout=0)
+                    return True
+        await self.close()
+        return False
+
+    async def close(self) -> None:
+        """Let go of it. Raises TimeoutError."""
+        async with asyncio.timeout(END):
+            await self.page.close()
+
+    def _hearer(self, name: str) -> Callable[[Any], None]:
+        def hear(what: Any) -> None:
+            if call := self.hears.get(name):
+                call(what)
+
+        return hear
+
+    def _paused(self, event: dict[str, Any]) -> None:
+        if self.watch is not None:
+            self.watch.paused(event)
+            return
+        task = asyncio.ensure_future(self._refuse(event))  # a page that is over asks for nothing
+        self._sent.add(task)
+        task.add_done_callback(self._sent.discard)
+
+    async def _refuse(self, event: dict[str, Any]) -> None:
+        with contextlib.suppress(Error):
+            await self.cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
+
+    def _crash(self, _page: Any) -> None:
+        self._crashed = True
