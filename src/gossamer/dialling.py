@@ -124,7 +124,7 @@ class Dialling:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock,
-                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised, self._proxies),
+                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised),
                 )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
@@ -177,17 +177,15 @@ def sessions(
 
 
 def chromium(
-    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, proxies: Proxies | None
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool
 ) -> Collector:  # fmt: skip
-    """The collector of the browser rung: with the own user agent, unless `disguised`. Raises ConfigError beside proxies."""
+    """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser import BrowserCollector
 
-    if proxies is not None:
-        raise ConfigError("the browser rung goes through no proxies: leave it out of the ladder, or the proxies")
     return BrowserCollector(
         guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
         domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
-        total=settings.timeout, wire=settings.max_size,
+        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file,
     )  # fmt: skip
 
 

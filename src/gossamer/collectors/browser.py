@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from gossamer.collectors.chromium import Chromium, Kept, find
+from gossamer.collectors.chromium import Chromium, Kept, Place, find
 from gossamer.collectors.failures import Why
 from gossamer.collectors.http import Resolver
+from gossamer.collectors.outgoing import PROXIES, proxy_of
 from gossamer.errors import BrowserFailed
 from gossamer.guise import Guise
 from gossamer.page import Failure, Page
@@ -33,16 +34,24 @@ ROOM = 4
 class BrowserCollector:
     """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: the browser's own;
     `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
-    `wire`: bytes of a body; `recycle`: pages of a browser. Raises ConfigError where the browser or Playwright is missing."""
+    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for
+    proxies behind TLS. Raises ConfigError where the browser or Playwright is missing."""
 
     name = "browser"
 
     def __init__(
         self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
         program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
+        ca_file: str | None = None,
     ) -> None:  # fmt: skip
         self._program = find(program, agent is not None)
-        self._resolver, self._agent, self._render, self._domain = resolver, agent, render, domain
+        self._resolver, self._agent, self._render, self._domain, self._ca_file = (
+            resolver,
+            agent,
+            render,
+            domain,
+            ca_file,
+        )
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
         self._now: Chromium | None = None
@@ -55,15 +64,16 @@ class BrowserCollector:
         """
         if not request.url.startswith(("http://", "https://")):
             return self._refused(Why("filter", "only http and https are fetched", True))
-        if guise is not None and guise.proxy is not None:
-            return self._refused(Why("filter", "the browser rung goes through no proxy", True))
+        guise = guise or Guise()
+        if guise.proxy is not None and proxy_of(guise.proxy) is None:
+            return self._refused(Why("filter", PROXIES, True))
         came, authority = time.perf_counter(), split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
         async with self._pages:
             browser = await self._running()
-            result = await self._visit(browser, request, headers, authority)
+            result = await self._visit(browser, request, headers, guise)
             # what was waited for a free page is no time of the host's, but it is before the request went out
             return msgspec.structs.replace(result, lag=result.lag + time.perf_counter() - came - result.elapsed)
 
@@ -85,7 +95,7 @@ class BrowserCollector:
                 if now.dead or not now.busy:
                     self._retire(now)
             for left in reversed(range(TRIES)):
-                made = Chromium(self._resolver, self._agent)
+                made = Chromium(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
                 except Exception as error:
@@ -106,16 +116,17 @@ class BrowserCollector:
         task.add_done_callback(self._ending.discard)
 
     async def _visit(
-        self, browser: Chromium, request: Request, headers: Mapping[str, str], authority: str
+        self, browser: Chromium, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """One page in a context, which is given back."""
         from gossamer.collectors.document import Document
 
-        at, began = time.time(), time.perf_counter()
+        at, began, authority = time.time(), time.perf_counter(), split(request.url)[1]
+        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
         kept, sound = None, False
         try:
             async with asyncio.timeout(self._total):
-                kept = await browser.take(self._domain(authority))
+                kept = await browser.take(place)
                 kept.tunnel.begin(ROOM * self._wire)
                 document = Document(kept, request, at, began, self._wire)
                 result = await document.get(headers, self._render(authority), time.monotonic() + self._total * 0.9)
@@ -140,8 +151,9 @@ class BrowserCollector:
             self._retire(browser)
 
     def _broken(self, why: Why, at: float, began: float, kept: Kept | None) -> Failure:
-        got = kept.tunnel.got if kept is not None else 0
-        return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name)
+        got, through = (kept.tunnel.got, kept.tunnel.proxy) if kept is not None else (0, None)
+        blame = "path" if through and not got and why.reason == "timeout" else ""
+        return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)
 
     def _refused(self, why: Why) -> Failure:
         return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)

@@ -7,10 +7,11 @@ import contextlib
 import os
 import shutil
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.tunnel import Tunnel
+from gossamer.collectors.upstream import upstream
 from gossamer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,17 +24,21 @@ IDLE, TABS = 32, 8
 """Contexts that are kept with nothing to do, and how many of them with an open tab."""
 START, END = 30.0, 5.0
 """Seconds that a browser, and a page, has to come and to go."""
+OFF = (
+    # those of Playwright, whose list ours stands in place of
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    # a process in reserve for each page, and one for each address bar
+    "SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup",
+)  # fmt: skip
+"""Features of Chromium that only cost."""
 FLAGS = (
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--js-flags=--max-old-space-size=512",
-    # those of Playwright, for the last list counts, and no process in reserve: each page would start one in vain
-    "--disable-features=AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,"
-    "HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,"
-    "AvoidCorsURLLoaderRestartOnRedirect,OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
-    "SpareRendererForSitePerProcess",
+    "--js-flags=--max-old-space-size=512", f"--disable-features={','.join(OFF)}",
 )  # fmt: skip
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
@@ -51,11 +56,19 @@ def find(path: str | None, bare: bool = False) -> str:
     return found
 
 
+class Place(NamedTuple):
+    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy (its URL; '': none)."""
+
+    domain: str
+    visitor: str = ""
+    proxy: str = ""
+
+
 class Kept:
     """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
 
-    def __init__(self, domain: str, tunnel: Tunnel) -> None:
-        self.domain, self.tunnel = domain, tunnel
+    def __init__(self, place: Place, tunnel: Tunnel) -> None:
+        self.place, self.tunnel = place, tunnel
         self.context: Any = None
         self.tab: Tab | None = None
         self.used = False
@@ -79,9 +92,9 @@ class Kept:
 class Chromium:
     """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
 
-    def __init__(self, resolver: Resolver, agent: str | None) -> None:
-        """`agent`: the user agent; None: the browser's own, as of one with a window."""
-        self._resolver, self._agent = resolver, agent
+    def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
+        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a tunnel."""
+        self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
         self._browser: Any = None
@@ -111,18 +124,18 @@ class Chromium:
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
 
-    async def take(self, domain: str) -> Kept:
-        """A context for a page of a domain: one that is kept, else a new one."""
+    async def take(self, place: Place) -> Kept:
+        """A context for a page: one that is kept, else a new one."""
         self.pages += 1
         self.busy += 1
-        kept = next((one for one in reversed(self._idle) if one.domain == domain), None)
+        kept = next((one for one in reversed(self._idle) if one.place == place), None)
         if kept is not None:
             del self._idle[kept]
             await kept.ready()
             return kept
-        tunnel = Tunnel(self._resolver)
+        tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
-        kept = Kept(domain, tunnel)
+        kept = Kept(place, tunnel)
         self._all.add(kept)
         kept.context = await self._browser.new_context(
             user_agent=self._own, locale="en-US", proxy={"server": tunnel.url, "bypass": "<-loopback>"},
@@ -136,7 +149,7 @@ class Chromium:
         """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""
         self.busy -= 1
         if kept is None:
-            return
+            return None
         kept.tunnel.end()
         kept.used = True
         if not sound or self.dead:

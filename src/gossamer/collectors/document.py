@@ -116,10 +116,13 @@ class Document:
         )  # fmt: skip
 
     def _failure(self, watch: Watch, found: Why) -> Failure:
+        tunnel, blame = self._kept.tunnel, ""
+        if tunnel.proxy is not None and watch.main is None and not found.final:
+            blame = tunnel.blame.get(self._authority, "path" if self._authority not in tunnel.refused else "")
         return Failure(
             found.reason, found.detail, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, found.final, NAME,
             watch.main[0] if watch.main else None, sent=watch.main is not None or not self._kept.tunnel.refused,
-            lag=self._lag(watch),
+            lag=self._lag(watch), blame=blame,
         )  # fmt: skip
 
     def _lag(self, watch: Watch) -> float:

@@ -68,12 +68,10 @@ class Watch:
         try:
             if event["resourceType"] != "Document":
                 await self._fail(event, "BlockedByClient")
-            elif event.get("frameId") != self._tab.frame:
+            elif event.get("frameId") != self._tab.frame or "responseErrorReason" in event:
                 await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             elif "responseStatusCode" in event:
                 await self._response(event)
-            elif "responseErrorReason" in event:
-                await self._fail(event, event["responseErrorReason"])
             else:
                 await self._document(event)
         except Error:
