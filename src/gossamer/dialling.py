@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -54,6 +55,7 @@ class Dialling:
             Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host) for _ in range(2)
         )
         self._seed = f"{seed} {setup.crawl}"
+        self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
@@ -124,7 +126,9 @@ class Dialling:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock,
-                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised),
+                    browser=partial(
+                        chromium, self._settings, self._guard, self._needs, self._disguised, self._folder
+                    ),
                 )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
@@ -177,7 +181,7 @@ def sessions(
 
 
 def chromium(
-    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, folder: Path | None = None,
 ) -> Collector:  # fmt: skip
     """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser import BrowserCollector
@@ -185,7 +189,7 @@ def chromium(
     return BrowserCollector(
         guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
         domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
-        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file,
+        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file, folder=folder,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -35,15 +36,16 @@ class BrowserCollector:
     """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: the browser's own;
     `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
     `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for
-    proxies behind TLS. Raises ConfigError where the browser or Playwright is missing."""
+    proxies behind TLS; `folder`: for pictures. Raises ConfigError where the browser or Playwright is missing."""
 
     name = "browser"
 
     def __init__(
         self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
         program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
-        ca_file: str | None = None,
+        ca_file: str | None = None, folder: Path | None = None,
     ) -> None:  # fmt: skip
+        self._folder = folder
         self._program = find(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
             resolver,
@@ -123,13 +125,13 @@ class BrowserCollector:
 
         at, began, authority = time.time(), time.perf_counter(), split(request.url)[1]
         place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
-        kept, sound = None, False
+        kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place)
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(kept, request, at, began, self._wire)
-                result = await document.get(headers, self._render(authority), time.monotonic() + self._total * 0.9)
+                document = Document(kept, request, at, began, self._wire, self._folder)
+                result = await document.get(headers, self._render(authority), ends)
             sound = True
         except TimeoutError:
             result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)

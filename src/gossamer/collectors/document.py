@@ -7,12 +7,14 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Error
 
 from gossamer.collectors.chromium import Kept
 from gossamer.collectors.failures import Why
+from gossamer.collectors.noting import Notes
 from gossamer.collectors.rendering import Rendering
 from gossamer.collectors.watching import REDIRECTS, Watch
 from gossamer.page import Failure, Headers, Page
@@ -29,10 +31,14 @@ _FINAL = (
 
 
 class Document:
-    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body."""
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
+    `folder`: for pictures."""
 
-    def __init__(self, kept: Kept, request: Request, at: float, began: float, wire: int) -> None:
+    def __init__(
+        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None
+    ) -> None:  # fmt: skip
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
+        self._folder = folder
         self._authority = split(request.url)[1]
         self._host = self._authority.rpartition(":")[0] if re.search(r":\d+$", self._authority) else self._authority
 
@@ -40,22 +46,31 @@ class Document:
         """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
         tab = self._kept.tab
         assert tab is not None
-        watch = Watch(tab, self._request, headers, not self._kept.used)
+        watch, notes = Watch(tab, self._request, headers, not self._kept.used), None
         try:
             await self._lend(headers)
             await watch.start(render)
             rendering = Rendering(tab, watch)
+            notes = Notes(tab, render, self._wire, self._folder)
             problem = ""
             try:
                 await rendering.load(self._request.url, render, ends)
             except Error as error:
                 problem = str(error)
-            result = await self._outcome(rendering, watch, problem, render)
+            result = await self._outcome(rendering, watch, problem)
             if isinstance(result, Page):
+                await notes.end()
+                result.captured, result.screenshot, result.console = (
+                    notes.captured,
+                    notes.screenshot,
+                    tuple(notes.console),
+                )
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
                 result.headers += changed(before, self._kept.cookies, self._host)
             return result
         finally:
+            if notes is not None:
+                notes.close()
             await watch.end()
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
@@ -81,7 +96,7 @@ class Document:
     async def _cookies(self) -> dict[tuple[str, ...], dict[str, Any]]:
         return {(one["name"], one["domain"], one["path"]): one for one in await self._kept.context.cookies()}
 
-    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str, render: Render) -> Page | Failure:
+    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str) -> Page | Failure:
         tunnel = self._kept.tunnel
         if tunnel.over:
             return self._failure(watch, Why("too-large", "with all that belongs to it the page is too large", True))
@@ -99,14 +114,14 @@ class Document:
         empty = "net::" in problem and (status < 200 or status in (204, 205) or status >= 400)
         if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
             return self._page(watch, status, headers, b"", "")
-        if "Timeout" in problem:
-            return self._failure(watch, Why("timeout", f"nothing on the page is {render.wait}"))
-        if problem:
+        if problem and not rendering.late:
             return self._failure(watch, why(problem))
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
             return self._failure(watch, Why("too-large", f"it has {body} characters", True))
-        return self._page(watch, status, headers, body, version)
+        page = self._page(watch, status, headers, body, version)
+        page.url, page.late = rendering.url(page.url), rendering.late
+        return page
 
     def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:
         spoken = {"h2": "2", "h3": "3", "http/1.0": "1.0"}.get(version, "1.1")

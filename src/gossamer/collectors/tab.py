@@ -11,7 +11,6 @@ from playwright.async_api import Error
 
 BLANK, END = 3.0, 5.0
 """Seconds in which a tab is blank again; else it is closed, which may take so long."""
-HEARD = ("load", "request", "requestfinished", "requestfailed")
 
 
 class Visitor(Protocol):
@@ -29,7 +28,9 @@ class Tab:
         self.frame = ""
         self.watch: Visitor | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
+        self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()
+        self._hosts: tuple[str, ...] = ()
         self._crashed = False
         self._sent: set[asyncio.Task[None]] = set()
 
@@ -40,14 +41,17 @@ class Tab:
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
         tab.frame = tree["frameTree"]["frame"]["id"]
+        await tab.cdp.send("Network.enable")
         tab.cdp.on("Fetch.requestPaused", tab._paused)
-        for name in HEARD:
-            page.on(name, tab._hearer(name))
         page.on("crash", tab._crash)
         return tab
 
-    async def catch(self, patterns: Sequence[dict[str, str]]) -> None:
-        """Which requests wait for `watch` (CDP `Fetch.enable`)."""
+    async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
+        """Which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
+        if hosts != self._hosts:
+            urls = [f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")]
+            await self.cdp.send("Network.setBlockedURLs", {"urls": urls})
+            self._hosts = hosts
         if patterns != self._patterns:
             await self.cdp.send("Fetch.enable", {"patterns": patterns})
             self._patterns = patterns
@@ -67,6 +71,14 @@ class Tab:
         """Let go of it. Raises TimeoutError."""
         async with asyncio.timeout(END):
             await self.page.close()
+
+    def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
+        """The page that has the tab hears these, too."""
+        for name in hears:
+            if name not in self._heard:
+                self._heard.add(name)
+                self.page.on(name, self._hearer(name))
+        self.hears |= hears
 
     def _hearer(self, name: str) -> Callable[[Any], None]:
         def hear(what: Any) -> None:

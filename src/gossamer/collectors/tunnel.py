@@ -54,7 +54,7 @@ class Tunnel:
 
     async def open(self) -> None:
         """Listen, on loopback alone."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
 
     def begin(self, room: int) -> None:
         """A page begins, which may use `room` bytes."""
@@ -74,13 +74,11 @@ class Tunnel:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from the browser's greeting to its end."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
         self._open.add(writer)
         authority = ""
         try:
@@ -99,18 +97,19 @@ class Tunnel:
         except (OSError, EOFError, TimeoutError, ValueError):
             pass
         finally:
+            self._tasks.discard(task)
             self._open.discard(writer)
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
         """The addresses of `host:port` that may be dialled; none: the browser was told so."""
-        known = self._known(authority)
-        if not self._room or len(self._tasks) > MOST or known in OWN:
+        name = known(authority)
+        if not self._room or len(self._tasks) > MOST or name in OWN:
             writer.write(_reply(_NO))
             return ()
-        found = self._resolver.known(known) or await self._resolver.resolve(known)
+        found = self._resolver.known(name) or await self._resolver.resolve(name)
         if not found.addresses:
-            self.refused[known] = Why(found.reason, found.detail, found.final)
+            self.refused[name] = Why(found.reason, found.detail, found.final)
             writer.write(_reply(_REFUSED if found.reason == "private" else _FAILED))
         return found.addresses
 
@@ -124,11 +123,11 @@ class Tunnel:
             except (OSError, TimeoutError) as error:
                 problem = f"{address}: {getattr(error, 'strerror', None) or 'no answer'}"
                 continue
-            self.addresses[self._known(authority)] = address
+            self.addresses[known(authority)] = address
             writer.write(_reply(0))
             return there
         if addresses:
-            self.refused[self._known(authority)] = Why("connect", f"nobody answers at {problem}")
+            self.refused[known(authority)] = Why("connect", f"nobody answers at {problem}")
             writer.write(_reply(_FAILED))
         return None
 
@@ -152,7 +151,7 @@ class Tunnel:
                 await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
                 out = _bytes(reader, first)
             elif proxy.http:
-                out = whole(reader, first, self._known(authority, 80), proxy.basic)
+                out = whole(reader, first, known(authority, 80), proxy.basic)
             leads = True
         except Refused as refused:
             self._blame(authority, refused.blame, str(refused))
@@ -165,26 +164,35 @@ class Tunnel:
         return (there if leads else None), out
 
     def _blame(self, authority: str, whom: str, detail: str) -> None:
-        known = self._known(authority)
-        self.refused[known] = Why("proxy" if whom == "proxy" else "connect", mask(detail))
-        self.blame[known] = whom
+        name = known(authority)
+        self.refused[name] = Why("proxy" if whom == "proxy" else "connect", mask(detail))
+        self.blame[name] = whom
 
-    @staticmethod
-    def _known(authority: str, *usual: int) -> str:
-        """As an authority is written in URLs, which leave a usual port out."""
-        host, _, port = authority.rpartition(":")
-        return host if int(port) in (usual or _USUAL) else authority
+    async def _join(self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream) -> None:
+        """Both ways, until one ends. A proxy that does not know us says so in place of the host: that is no page of it."""
+        new = self.proxy is not None and self.proxy.http
 
-    async def _join(
-        self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
-    ) -> None:  # fmt: skip
-        """Both ways, until one ends."""
-        back = (
-            self._first(authority, _bytes(there[0])) if self.proxy is not None and self.proxy.http else _bytes(there[0])
-        )
+        async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:
+            nonlocal new
+            with contextlib.suppress(OSError, EOFError, ValueError):
+                async for piece in data:
+                    if back:
+                        if new and _UNKNOWN.match(piece):
+                            return self._blame(authority, "proxy", "the proxy refuses us: HTTP 407")
+                        new = False
+                        self.got += len(piece)
+                    if self._room and self.got > self._room:
+                        self.over = True
+                        for one in self._open:
+                            one.transport.abort()
+                        return None
+                    writer.write(piece)
+                    await writer.drain()
+            return None
+
         ways = [
-            asyncio.ensure_future(self._pass(out, there[1], False)),
-            asyncio.ensure_future(self._pass(back, here, True)),
+            asyncio.ensure_future(pour(out, there[1], False)),
+            asyncio.ensure_future(pour(_bytes(there[0]), here, True)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -195,27 +203,15 @@ class Tunnel:
             self._open.discard(there[1])
             there[1].close()
 
-    async def _first(self, authority: str, back: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """What comes back; a proxy that does not know us says so in place of the host, and is no page of it."""
-        new = True
-        async for data in back:
-            if new and _UNKNOWN.match(data):
-                self._blame(authority, "proxy", "the proxy refuses us: HTTP 407")
-                return
-            new = False
-            yield data
 
-    async def _pass(self, data: AsyncIterator[bytes], writer: asyncio.StreamWriter, counts: bool) -> None:
-        with contextlib.suppress(OSError, EOFError, ValueError):
-            async for piece in data:
-                self.got += len(piece) * counts
-                if self._room and self.got > self._room:
-                    self.over = True
-                    for one in self._open:
-                        one.transport.abort()
-                    return
-                writer.write(piece)
-                await writer.drain()
+def known(authority: str, *usual: int) -> str:
+    """An authority as it is written in URLs, which leave a usual port out.
+
+    >>> known("e.com:443"), known("e.com:443", 80)
+    ('e.com', 'e.com:443')
+    """
+    host, _, port = authority.rpartition(":")
+    return host if int(port) in (usual or _USUAL) else authority
 
 
 async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncIterator[bytes]:
