@@ -18,6 +18,7 @@ from gossamer.collectors.chromium import Chromium, Kept, Place, find
 from gossamer.collectors.failures import Why
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.outgoing import PROXIES, proxy_of
+from gossamer.collectors.worn import Worn, zone
 from gossamer.errors import BrowserFailed
 from gossamer.guise import Guise
 from gossamer.page import Failure, Page
@@ -33,10 +34,10 @@ ROOM = 4
 
 
 class BrowserCollector:
-    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: the browser's own;
-    `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
-    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for
-    proxies behind TLS; `folder`: for pictures. Raises ConfigError where the browser or Playwright is missing."""
+    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of the identity which it
+    wears; `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
+    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`:
+    how a browser's name is worn; `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
 
     name = "browser"
 
@@ -44,8 +45,9 @@ class BrowserCollector:
         self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
         program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
         ca_file: str | None = None, folder: Path | None = None,
+        worn: Callable[[str], Worn] | None = None, country: Callable[[str], str] = lambda _: "",
     ) -> None:  # fmt: skip
-        self._folder = folder
+        self._folder, self._worn, self._country = folder, worn, country
         self._program = find(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
             resolver,
@@ -76,6 +78,8 @@ class BrowserCollector:
         async with self._pages:
             browser = await self._running()
             result = await self._visit(browser, request, headers, guise)
+            if guise.browser:
+                result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
             # what was waited for a free page is no time of the host's, but it is before the request went out
             return msgspec.structs.replace(result, lag=result.lag + time.perf_counter() - came - result.elapsed)
 
@@ -128,7 +132,7 @@ class BrowserCollector:
         kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
             async with asyncio.timeout(self._total):
-                kept = await browser.take(place)
+                kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
                 document = Document(kept, request, at, began, self._wire, self._folder)
                 result = await document.get(headers, self._render(authority), ends)
@@ -142,6 +146,14 @@ class BrowserCollector:
         finally:
             await self._give(browser, kept, sound)
         return result
+
+    def _wears(self, guise: Guise) -> Worn | None:
+        """The identity of a guise; None: itself."""
+        if self._worn is None or not guise.browser:
+            return None
+        worn = self._worn(guise.browser)
+        place = zone(self._country(guise.proxy)) if guise.proxy else ""
+        return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: Kept | None, sound: bool) -> None:
         """Back to the browser, which ends when it does not answer, or was the last one's of its time."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.tunnel import Tunnel
 from gossamer.collectors.upstream import upstream
+from gossamer.collectors.worn import Worn, context, script
 from gossamer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ class Place(NamedTuple):
 class Kept:
     """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
 
-    def __init__(self, place: Place, tunnel: Tunnel) -> None:
-        self.place, self.tunnel = place, tunnel
+    def __init__(self, place: Place, tunnel: Tunnel, worn: Worn | None) -> None:
+        self.place, self.tunnel, self.worn = place, tunnel, worn
         self.context: Any = None
         self.tab: Tab | None = None
         self.used = False
@@ -80,7 +81,7 @@ class Kept:
         if self.tab is None:
             from gossamer.collectors.tab import Tab
 
-            self.tab = await Tab.open(self.context)
+            self.tab = await Tab.open(self.context, self.worn)
 
     async def rest(self) -> None:
         """Without a tab it costs little. Raises TimeoutError."""
@@ -110,13 +111,14 @@ class Chromium:
 
         await self._nowhere.open()
         flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
-        if self._agent is not None:
-            flags.append(f"--user-agent={self._agent}")
+        flags.append(
+            "--disable-blink-features=AutomationControlled" if self._agent is None else f"--user-agent={self._agent}"
+        )
         async with asyncio.timeout(START):
             self._driver = await async_playwright().start()
             self._browser = await self._driver.chromium.launch(
                 executable_path=program, args=flags, chromium_sandbox=os.geteuid() != 0, handle_sigint=False, handle_sigterm=False,
-                handle_sighup=False,
+                handle_sighup=False, ignore_default_args=None if self._agent else ["--enable-automation"],
             )  # fmt: skip
             self._browser.on("disconnected", self._died)
             if self._agent is None:
@@ -124,8 +126,8 @@ class Chromium:
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
 
-    async def take(self, place: Place) -> Kept:
-        """A context for a page: one that is kept, else a new one."""
+    async def take(self, place: Place, worn: Worn | None = None) -> Kept:
+        """A context for a page: one that is kept, else a new one, which wears an identity."""
         self.pages += 1
         self.busy += 1
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
@@ -135,12 +137,14 @@ class Chromium:
             return kept
         tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
-        kept = Kept(place, tunnel)
+        kept = Kept(place, tunnel, worn)
         self._all.add(kept)
         kept.context = await self._browser.new_context(
-            user_agent=self._own, locale="en-US", proxy={"server": tunnel.url, "bypass": "<-loopback>"},
-            accept_downloads=False, service_workers="block", permissions=[],
+            **({"user_agent": self._own} if worn is None else context(worn)), locale="en-US",
+            proxy={"server": tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
         )  # fmt: skip
+        if worn is not None:
+            await kept.context.add_init_script(script(worn))
         kept.context.on("page", _only)
         await kept.ready()
         return kept

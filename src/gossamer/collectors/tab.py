@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from playwright.async_api import Error
 
+from gossamer.collectors.worn import CORES, Worn, agent
+
 BLANK, END = 3.0, 5.0
 """Seconds in which a tab is blank again; else it is closed, which may take so long."""
 
@@ -35,14 +37,17 @@ class Tab:
         self._sent: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, context: Any) -> Tab:
-        """A new one. Raises Playwright's Error."""
+    async def open(cls, context: Any, worn: Worn | None = None) -> Tab:
+        """A new one, which wears an identity. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
         tab.frame = tree["frameTree"]["frame"]["id"]
         await tab.cdp.send("Network.enable")
         tab.cdp.on("Fetch.requestPaused", tab._paused)
+        if worn is not None:
+            await tab.cdp.send("Emulation.setUserAgentOverride", agent(worn))
+            await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
         page.on("crash", tab._crash)
         return tab
 
