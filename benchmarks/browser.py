@@ -88,10 +88,10 @@ async def measure(port: int, given: argparse.Namespace) -> None:
         pages=given.at_once, program=given.program, recycle=10**6,
     )  # fmt: skip
     try:
-        for path in ("/sent", "/built"):
+        for path in ("/built",) if given.growth else ("/sent", "/built"):
             urls = [f"http://h{n % given.hosts}.test:{port}{path}" for n in range(given.pages)]
             await load(collector, urls[: given.hosts])
-            if given.growth and path == "/built":
+            if given.growth:
                 await growth(collector, urls)
                 continue
             began, before = time.perf_counter(), cpu()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from browsing.conftest import Make, Stage, page
-from browsing.test_ladder import ROWS, crawl
+from browsing.test_ladder import APP, ROWS, SHELL, crawl
 from gossamer.cli.tree import run
 from gossamer.collectors.browser import BrowserCollector
 from gossamer.collectors.worn import Worn
@@ -119,11 +119,9 @@ async def test_each_session_is_another_visitor(stage: Stage, browser: Make) -> N
 
 def test_rungs_of_one_identity_share_cookies(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shell = "<!doctype html><html><head><script src=/app.js></script></head><body><div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript></body></html>"
     stage.pages |= {
-        "/": (200, {"set-cookie": "way=1; Path=/"}, f"<h1>News</h1>{ROWS}<a href=/app>app</a>"), "/app": shell, "/rows": ROWS,
-        "/app.js": (200, {"content-type": "text/javascript"}, "addEventListener('DOMContentLoaded', () => fetch('/rows').then(r => r.text())"
-                    ".then(t => { document.getElementById('root').innerHTML = t; document.cookie = 'made=2; path=/' }))"),
+        "/": (200, {"set-cookie": "way=1; Path=/"}, f"<h1>News</h1>{ROWS}<a href=/app>app</a>"), "/app": SHELL, "/rows": ROWS,
+        "/app.js": (200, {"content-type": "text/javascript"}, APP),
     }  # fmt: skip
     made = {one["url"].removeprefix(stage.url("")): one for one in crawl(stage, "impersonated,browser", "both")}
     assert (made["/"]["rung"], made["/app"]["rung"]) == ("impersonated", "browser")
