@@ -67,7 +67,7 @@ class Tab:
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
                 async with asyncio.timeout(BLANK):
-                    await self.page.goto("about:blank", wait_until="commit", timeout=0)
+                    await self.page.goto("about:blank", timeout=0)  # and its load event is none of the next page's
                     return True
         await self.close()
         return False
