@@ -54,7 +54,13 @@ class Tunnel:
 
     async def open(self) -> None:
         """Listen, on loopback alone."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(self._serve(reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
 
     def begin(self, room: int) -> None:
         """A page begins, which may use `room` bytes."""
@@ -76,9 +82,6 @@ class Tunnel:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from the browser's greeting to its end."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self._open.add(writer)
         authority = ""
         try:
@@ -97,7 +100,6 @@ class Tunnel:
         except (OSError, EOFError, TimeoutError, ValueError):
             pass
         finally:
-            self._tasks.discard(task)
             self._open.discard(writer)
             writer.close()
 
