@@ -1,12 +1,13 @@
-"""Pages a second and CPU a page of the browser rung: small pages on loopback, as sent and filled by a script's request.
+"""Pages a second, CPU a page and memory of the browser rung: pages of 6 kB on loopback, as sent and filled by a script's request.
 
-python benchmarks/browser.py [--pages N] [--at-once N]
+python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import http.server
 import os
 import threading
@@ -26,7 +27,6 @@ PAGES = {
     "/built": f"<!doctype html><ul></ul><script>{FETCH}</script>",
     "/rows": ROWS,
 }
-HOSTS = 4
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -35,8 +35,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = PAGES[self.path].encode()
-        self.send_response(200)
+        body = PAGES.get(self.path, "").encode()
+        self.send_response(200 if body else 404)
         self.send_header("content-type", "text/html")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -46,23 +46,34 @@ class Answers(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def cpu() -> float:
-    """Seconds of CPU of this process and all below it: driver, browser, its children that ended, too."""
-    parents, spent = {}, {}
+def family() -> list[tuple[list[str], Path]]:
+    """The processes of this one and all below it: driver, browser; each with the words of its `stat` after the name."""
+    words: dict[int, list[str]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            words = file.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(file.parent.name)] = int(words[1])
-        spent[int(file.parent.name)] = sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
+        with contextlib.suppress(OSError):
+            words[int(file.parent.name)] = file.read_text().rpartition(")")[2].split()
 
     def ours(pid: int) -> bool:
         while pid > 1 and pid != os.getpid():
-            pid = parents.get(pid, 0)
+            pid = int(words[pid][1]) if pid in words else 0
         return pid == os.getpid()
 
-    return sum(seconds for pid, seconds in spent.items() if ours(pid))
+    return [(found, Path("/proc", str(pid))) for pid, found in words.items() if ours(pid)]
+
+
+def cpu() -> float:
+    """Seconds of CPU of all of them, their children that ended, too."""
+    return sum(sum(map(int, words[11:15])) for words, _ in family()) / os.sysconf("SC_CLK_TCK")
+
+
+def memory() -> float:
+    """MB that all of them hold, what they share counted once."""
+    kilobytes = 0
+    for _, folder in family():
+        with contextlib.suppress(OSError):
+            lines = (folder / "smaps_rollup").read_text().splitlines()
+            kilobytes += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return kilobytes / 1000
 
 
 async def here(_host: str, _port: int) -> list[str]:
@@ -70,23 +81,44 @@ async def here(_host: str, _port: int) -> list[str]:
     return ["127.0.0.1"]
 
 
-async def measure(port: int, pages: int, at_once: int) -> None:
-    """Print the figures of both pages."""
-    guard = Resolver(["127.0.0.0/8"], lookup=here)
+async def measure(port: int, given: argparse.Namespace) -> None:
+    """Print the figures of both pages, or of memory over many."""
     collector = BrowserCollector(
-        guard, agent="benchmark/1", render=lambda _: Render(), domain=lambda host: host, pages=at_once
-    )
+        Resolver(["127.0.0.0/8"], lookup=here), agent="benchmark/1", render=lambda _: Render(), domain=lambda host: host,
+        pages=given.at_once, program=given.program, recycle=10**6,
+    )  # fmt: skip
     try:
-        for path in ("/sent", "/built"):
-            urls = [f"http://h{n % HOSTS}.test:{port}{path}" for n in range(pages)]
-            await asyncio.gather(*(collector.collect(Request(url), {}) for url in urls[:HOSTS]))
+        for path in ("/built",) if given.growth else ("/sent", "/built"):
+            urls = [f"http://h{n % given.hosts}.test:{port}{path}" for n in range(given.pages)]
+            await load(collector, urls[: given.hosts])
+            if given.growth:
+                await growth(collector, urls)
+                continue
             began, before = time.perf_counter(), cpu()
-            got = await asyncio.gather(*(collector.collect(Request(url), {}) for url in urls))
+            await load(collector, urls)
             took, spent = time.perf_counter() - began, cpu() - before
-            assert all(isinstance(one, Page) and b"Book 199" in one.body for one in got)
-            print(f"{path}: {pages / took:.1f} pages/s, {1000 * spent / pages:.0f} ms of CPU a page")
+            print(
+                f"{path}: {len(urls) / took:.1f} pages/s, {1000 * spent / len(urls):.0f} ms of CPU a page:"
+                f" {len(urls) / spent:.1f} pages/s a core"
+            )
     finally:
         await collector.close()
+
+
+async def load(collector: BrowserCollector, urls: list[str]) -> None:
+    """Get them all."""
+    got = await asyncio.gather(*(collector.collect(Request(url), {}) for url in urls))
+    bad = [str(one)[:200] for one in got if not isinstance(one, Page) or b"Book 199" not in one.body]
+    if bad:
+        print(f"{len(bad)} pages are not whole, the first: {bad[0]}", flush=True)
+
+
+async def growth(collector: BrowserCollector, urls: list[str]) -> None:
+    """The memory held after each tenth of them, in one and the same browser."""
+    share = max(1, len(urls) // 10)
+    for n in range(0, len(urls), share):
+        await load(collector, urls[n : n + share])
+        print(f"after {n + share} pages: {memory():.0f} MB", flush=True)
 
 
 def main() -> None:
@@ -94,10 +126,13 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--pages", type=int, default=100)
     words.add_argument("--at-once", type=int, default=4)
+    words.add_argument("--hosts", type=int, default=4)
+    words.add_argument("--program")
+    words.add_argument("--growth", action="store_true")
     given = words.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    asyncio.run(measure(server.server_port, given.pages, given.at_once))
+    asyncio.run(measure(server.server_port, given))
     server.shutdown()
 
 

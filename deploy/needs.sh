@@ -1,7 +1,7 @@
 # Sourced by ./test, which set `root`: what the tests need besides Python packages. (Valkey comes from a wheel.)
 
-# Each line: what kind of need, Debian package, a file that shows it is there, the tests that need it.
-# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed.
+# Each line: what kind of need, package, a file that shows it is there, the tests that need it.
+# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed; so is a script of npm's.
 needs() {
     cat <<'LIST'
 program faketime       /usr/bin/faketime           tests with a clock of their own
@@ -16,6 +16,7 @@ program iproute2       /usr/sbin/ip                tests with hosts of their own
 program redis-server   /usr/bin/redis-server       a store behind TLS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
+script  @fingerprintjs/botd .sites/botd/package/dist/botd.esm.js  the browser beside a detector of bots
 LIST
 }
 
@@ -37,6 +38,14 @@ unpack() {
         ln -s "$(find usr/share/doc -type d -name html | head -n 1)" html)
 }
 
+# fetch PACKAGE: a package of npm's, into .sites/ under its bare name.
+fetch() {
+    folder=$root/.sites/${1##*/}
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    (cd "$folder" && npm pack --silent "$1" && tar xzf ./*.tgz && rm ./*.tgz)
+}
+
 # get: what can be had here. Sets `missing`: the rest, its tests named. In CI nothing may be missing.
 get() {
     if [ -n "$(needed)" ] && command -v apt-get >/dev/null; then
@@ -49,10 +58,13 @@ get() {
         fi
         for package in $(needed site); do unpack "$package" || :; done
     fi </dev/null >&2
+    if command -v npm >/dev/null; then
+        for package in $(needed script); do fetch "$package" || :; done
+    fi </dev/null >&2
     missing=$(needed)
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do
-        [ -e "$file" ] || echo "test: skipped, for want of Debian's $package (as root there ./test gets it): $tests" >&2
+        [ -e "$file" ] || echo "test: skipped, for want of $package (where it can, ./test gets it: as root on Debian, with npm): $tests" >&2
     done
     if [ "${CI:-}" = true ]; then
         echo "test: in CI nothing may be missing:$missing" >&2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,7 +16,8 @@ from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
 from gossamer.guise import Guise, Lent
-from gossamer.identity.browsers import named
+from gossamer.identity.browsers import BROWSERS, drivable, named
+from gossamer.identity.driven import Driven
 from gossamer.identity.plain import Plain
 from gossamer.identity.sessions import Sessions
 from gossamer.job import Setup
@@ -50,10 +52,9 @@ class Dialling:
         needs = lru_cache(10_000)(partial(acting.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
-        self._plain, self._apart = (
-            Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host) for _ in range(2)
-        )
+        self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
         self._seed = f"{seed} {setup.crawl}"
+        self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
@@ -131,7 +132,9 @@ class Dialling:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock,
-                    browser=partial(chromium, self._settings, self._guard, self._needs, self._disguised, self._proxies),
+                    browser=partial(
+                        chromium, self._settings, self._guard, self._needs, self._disguised, self._folder, self._proxies
+                    ),
                 )  # fmt: skip
             except ConfigError as error:
                 if not self._running:
@@ -141,10 +144,10 @@ class Dialling:
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
             elif name == BROWSER and self._disguised:
-                identity = self._apart
+                identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
-                identity = sessions(self._settings, self._needs, self._sites, self._seed, given)
+                identity = sessions(self._settings, self._needs, self._sites, self._seed, given, self._of_host)
             proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies)
         return rung
@@ -185,32 +188,50 @@ def held(site: str, ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def sessions(
-    settings: Settings, needs: Callable[[str], acting.Needs], sites: Sequence[Any], seed: str, given: Given | None
-) -> Sessions:
-    """The sessions of the impersonated rung. Raises ConfigError for a browser that there is not."""
+    settings: Settings, needs: Callable[[str], acting.Needs], sites: Sequence[Any], seed: str, given: Given | None,
+    of_host: Callable[[str], tuple[str, ...]],
+) -> Sessions:  # fmt: skip
+    """The sessions of the impersonated rung; where the browser rung may follow, of a browser that this can be.
+
+    Raises ConfigError for a browser that there is not, or that Chromium cannot be.
+    """
     checked("browser", settings.browser)
     for one in sites:
         checked(f"site {one.site.name}: browser", one.site.browser)
+    of_all = [("browser", settings.ladder, settings.browser)]
+    for one in sites:
+        ladder = one.site.ladder if one.site.says_ladder else settings.ladder
+        of_all.append((f"site {one.site.name}: browser", ladder, one.site.browser or settings.browser))
+    for where, ladder, names in of_all:
+        if BROWSER in ladder and not drivable(names):
+            told = ", ".join(names)
+            raise ConfigError(f"{where}: the browser rung is Chromium, which is none of {told}: add chrome or edge")
     domain = lru_cache(10_000)(urls.registered_domain)
 
     def wanted(host: str) -> Sequence[str]:
-        return needs(host).browser or settings.browser
+        names = needs(host).browser or settings.browser
+        return drivable(names) if BROWSER in of_host(host) else names
 
     return Sessions(wanted, seed, settings.session, domain, given=given)
 
 
 def chromium(
-    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, proxies: Proxies | None
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, folder: Path | None = None,
+    proxies: Proxies | None = None,
 ) -> Collector:  # fmt: skip
-    """The collector of the browser rung: with the own user agent, unless `disguised`. Raises ConfigError beside proxies."""
+    """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser import BrowserCollector
+    from gossamer.collectors.worn import Worn
 
-    if proxies is not None:
-        raise ConfigError("the browser rung goes through no proxies: leave it out of the ladder, or the proxies")
+    def worn(name: str) -> Worn:
+        one = BROWSERS[name]
+        return Worn(one.agent, one.language, one.hints)
+
     return BrowserCollector(
         guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
         domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
-        total=settings.timeout, wire=settings.max_size,
+        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file, folder=folder, worn=worn,
+        country=proxies.country if proxies is not None else lambda _: "",
     )  # fmt: skip
 
 

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any, NamedTuple
+
 import msgspec
 
 Headers = list[tuple[str, str]]
+
+
+class Captured(NamedTuple):
+    """An answer that a script of a page got in a browser."""
+
+    url: str
+    status: int
+    content_type: str
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ValueError."""
+        return json.loads(self.body)
 
 
 class Page(msgspec.Struct):
@@ -43,6 +59,14 @@ class Page(msgspec.Struct):
     """The id of the proxy that it came through."""
     before: tuple[Page | Failure, ...] = ()
     """Earlier tries of the same visit: through other proxies, and (of robots.txt) pages of lower rungs."""
+    late: str = ""
+    """What never came on it in a browser; '': nothing was missed."""
+    captured: tuple[Captured, ...] = ()
+    """Answers to its scripts that were to be kept."""
+    screenshot: str | None = None
+    """Path of its picture."""
+    console: tuple[str, ...] = ()
+    """What its scripts said and where they failed, when that was to be kept."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""

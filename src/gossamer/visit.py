@@ -102,6 +102,8 @@ class Attempt(msgspec.Struct):
     block: str | None
     credits: int | None
     error: str | None
+    screenshot: str | None = None
+    console: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, omit_defaults=True):

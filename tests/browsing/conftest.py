@@ -6,6 +6,7 @@ import http.server
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -35,6 +36,8 @@ class Stage(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.seen: list[tuple[str, dict[str, str]]] = []
+        self.came: Counter[str] = Counter()
+        """Requests by the address they came from."""
         self.bodies: list[bytes] = []
         self.pages: dict[str, Any] = {}
 
@@ -53,6 +56,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        self.server.came[self.client_address[0]] += 1
         if length := int(self.headers.get("content-length", 0)):
             self.server.bodies.append(self.rfile.read(length))
         made = self.server.pages.get(self.path, (404, {}, b"nothing"))
@@ -82,9 +86,9 @@ def stage() -> Iterator[Stage]:
     server.server_close()
 
 
-async def here(_host: str, _port: int) -> list[str]:
+async def here(host: str, _port: int) -> list[str]:
     """Every name leads to this machine."""
-    return ["127.0.0.1"]
+    return [host if host.replace(".", "").isdecimal() else "127.0.0.1"]
 
 
 Make = Callable[..., BrowserCollector]

@@ -88,9 +88,6 @@ def test_what_is_missing_is_one_line(shop: Stage, tmp_path: Path, capsys: pytest
     words = ["--name", "x", "--quiet", "--ladder", "browser", "--retries", "none"]
     assert run(["crawl", shop.url(), *words, "-s", "chromium=/nowhere/chromium"]) == 4
     assert "apt-get install chromium" in capsys.readouterr().err
-    Path("proxies.txt").write_text("http://127.0.0.1:9\n")
-    assert run(["crawl", shop.url(), *words, "--proxies", "proxies.txt"]) == 4
-    assert "the browser rung goes through no proxies" in capsys.readouterr().err
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho no library >&2\nexit 3\n")
     broken.chmod(0o755)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from browsing.conftest import Make, Stage, failure, page
-from gossamer.collectors import chromium
+from gossamer.collectors import chromium, tab
 from gossamer.collectors.browser import BrowserCollector
 from gossamer.errors import BrowserFailed, ConfigError
 from gossamer.request import Request
@@ -81,6 +81,7 @@ async def test_a_browser_that_stands_still_is_replaced(
     stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chromium, "END", 1.0)
+    monkeypatch.setattr(tab, "END", 1.0)
     stage.pages["/"] = "<p>well</p>"
     collector = browser(total=10.0)
     await page(collector, stage.url())

@@ -14,12 +14,8 @@ FILE, FUNCTION, CLASS = 300, 40, 12
 LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/assemble.py": (380, "the one place where settings become parts"),
     "src/gossamer/assemble.py::Bench": (13, "the parts of a worker, a few of them made in each method"),
-<<<<<<< HEAD
     "src/gossamer/site.py": (330, "each word of a site, and how it is read"),
     "src/gossamer/site.py::__init__": (52, "one line an argument of a site"),
-=======
-    "src/gossamer/site.py::__init__": (45, "one line an argument of a site"),
->>>>>>> items
     "src/gossamer/scope.py::Scope": (14, "each gate, as a verdict and as an explanation, over the same fields"),
     "tests/e2e/test_inner_hosts.py::attacker": (55, "a site of links in every form, and the server that answers with them"),
     "src/gossamer/collectors/multi.py::Multi": (13, "curl's socket interface: half of it are callbacks over one set of sockets"),
@@ -31,7 +27,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/frontier/store.py::Store": (20, "scripts and commands, once or until they are done, over one set of servers"),
     "src/gossamer/frontier/verbs.py::Frontier": (26, "one method a verb: the list of them is what the class is"),
     "src/gossamer/frontier/servers.py::Servers": (14, "which server has a key, asked in a few ways, over the same two maps"),
-    "src/gossamer/parsing/view.py::View": (26, "what a site function sees; fifteen of them are properties of a line or two"),
+    "src/gossamer/parsing/view.py::View": (30, "what a site function sees; seventeen of them are properties of a line or two"),
     "src/gossamer/road/worker.py::Worker": (17, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "src/gossamer/road/members.py::Club": (13, "a shape: one line a method of what `membership` has"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),

@@ -31,7 +31,7 @@ def browser(settings: Settings) -> Finding:
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
     try:
-        program = find(settings.chromium)
+        program = find(settings.chromium, "impersonated" not in settings.ladder)
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
     except ConfigError as error:
         return Finding("browser", level, "not available", str(error), error.exit_code)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
-from gossamer.collectors.chromium import Chromium, Kept, find
+from gossamer.collectors.chromium import Chromium, Kept, Place, find
 from gossamer.collectors.failures import Why
 from gossamer.collectors.http import Resolver
+from gossamer.collectors.outgoing import PROXIES, proxy_of
+from gossamer.collectors.worn import Worn, zone
 from gossamer.errors import BrowserFailed
 from gossamer.guise import Guise
 from gossamer.page import Failure, Page
@@ -31,18 +34,28 @@ ROOM = 4
 
 
 class BrowserCollector:
-    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: the browser's own;
-    `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
-    `wire`: bytes of a body; `recycle`: pages of a browser. Raises ConfigError where the browser or Playwright is missing."""
+    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of the identity which it
+    wears; `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
+    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`:
+    how a browser's name is worn; `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
 
     name = "browser"
 
     def __init__(
         self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
         program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
+        ca_file: str | None = None, folder: Path | None = None,
+        worn: Callable[[str], Worn] | None = None, country: Callable[[str], str] = lambda _: "",
     ) -> None:  # fmt: skip
-        self._program = find(program)
-        self._resolver, self._agent, self._render, self._domain = resolver, agent, render, domain
+        self._folder, self._worn, self._country = folder, worn, country
+        self._program = find(program, agent is not None)
+        self._resolver, self._agent, self._render, self._domain, self._ca_file = (
+            resolver,
+            agent,
+            render,
+            domain,
+            ca_file,
+        )
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
         self._now: Chromium | None = None
@@ -55,15 +68,18 @@ class BrowserCollector:
         """
         if not request.url.startswith(("http://", "https://")):
             return self._refused(Why("filter", "only http and https are fetched", True))
-        if guise is not None and guise.proxy is not None:
-            return self._refused(Why("filter", "the browser rung goes through no proxy", True))
+        guise = guise or Guise()
+        if guise.proxy is not None and proxy_of(guise.proxy) is None:
+            return self._refused(Why("filter", PROXIES, True))
         came, authority = time.perf_counter(), split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
         async with self._pages:
             browser = await self._running()
-            result = await self._visit(browser, request, headers, authority)
+            result = await self._visit(browser, request, headers, guise)
+            if guise.browser:
+                result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
             # what was waited for a free page is no time of the host's, but it is before the request went out
             return msgspec.structs.replace(result, lag=result.lag + time.perf_counter() - came - result.elapsed)
 
@@ -85,7 +101,7 @@ class BrowserCollector:
                 if now.dead or not now.busy:
                     self._retire(now)
             for left in reversed(range(TRIES)):
-                made = Chromium(self._resolver, self._agent)
+                made = Chromium(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
                 except Exception as error:
@@ -106,19 +122,20 @@ class BrowserCollector:
         task.add_done_callback(self._ending.discard)
 
     async def _visit(
-        self, browser: Chromium, request: Request, headers: Mapping[str, str], authority: str
+        self, browser: Chromium, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """One page in a context, which is given back."""
         from gossamer.collectors.document import Document
 
-        at, began = time.time(), time.perf_counter()
-        kept, sound = None, False
+        at, began, authority = time.time(), time.perf_counter(), split(request.url)[1]
+        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
             async with asyncio.timeout(self._total):
-                kept = await browser.take(self._domain(authority))
+                kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(kept, request, at, began, self._wire)
-                result = await document.get(headers, self._render(authority), time.monotonic() + self._total * 0.9)
+                document = Document(kept, request, at, began, self._wire, self._folder)
+                result = await document.get(headers, self._render(authority), ends)
             sound = True
         except TimeoutError:
             result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)
@@ -130,6 +147,14 @@ class BrowserCollector:
             await self._give(browser, kept, sound)
         return result
 
+    def _wears(self, guise: Guise) -> Worn | None:
+        """The identity of a guise; None: itself."""
+        if self._worn is None or not guise.browser:
+            return None
+        worn = self._worn(guise.browser)
+        place = zone(self._country(guise.proxy)) if guise.proxy else ""
+        return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
+
     async def _give(self, browser: Chromium, kept: Kept | None, sound: bool) -> None:
         """Back to the browser, which ends when it does not answer, or was the last one's of its time."""
         try:
@@ -140,8 +165,9 @@ class BrowserCollector:
             self._retire(browser)
 
     def _broken(self, why: Why, at: float, began: float, kept: Kept | None) -> Failure:
-        got = kept.tunnel.got if kept is not None else 0
-        return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name)
+        got, through = (kept.tunnel.got, kept.tunnel.proxy) if kept is not None else (0, None)
+        blame = "path" if through and not got and why.reason == "timeout" else ""
+        return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)
 
     def _refused(self, why: Why) -> Failure:
         return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)

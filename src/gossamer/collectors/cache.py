@@ -90,7 +90,13 @@ class CacheCollector:
                 entry.wire, self.name, entry.version, entry.address, 0,
             )  # fmt: skip
         result = await self._inner.collect(request, headers, guise)
-        if isinstance(result, Page) and result.status < 500 and result.status not in _PASSING and self._worth(result):
+        if (
+            isinstance(result, Page)
+            and result.status < 500
+            and result.status not in _PASSING
+            and not result.late
+            and self._worth(result)
+        ):
             self._write(key, result)
             self._note(key, request.url, result.status, result.headers)
         return result

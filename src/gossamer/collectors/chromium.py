@@ -7,55 +7,95 @@ import contextlib
 import os
 import shutil
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.tunnel import Tunnel
+from gossamer.collectors.upstream import upstream
+from gossamer.collectors.worn import Worn, context, script
 from gossamer.errors import ConfigError
 
+if TYPE_CHECKING:
+    from gossamer.collectors.tab import Tab
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-IDLE = 32
-"""Contexts that are kept with nothing to do."""
+BARE = ("chromium-headless-shell", "chrome-headless-shell")
+"""Chromium without windows: half the work, but to a site that looks it is no usual browser."""
+IDLE, TABS = 32, 8
+"""Contexts that are kept with nothing to do, and how many of them with an open tab."""
 START, END = 30.0, 5.0
 """Seconds that a browser, and a page, has to come and to go."""
+OFF = (
+    # those of Playwright, whose list ours stands in place of
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    # a process in reserve for each page, and one for each address bar
+    "SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup",
+)  # fmt: skip
+"""Features of Chromium that only cost."""
 FLAGS = (
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--js-flags=--max-old-space-size=512",
+    "--js-flags=--max-old-space-size=512", f"--disable-features={','.join(OFF)}",
 )  # fmt: skip
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
-def find(path: str | None) -> str:
-    """The browser's program. Raises ConfigError that says what to install."""
+def find(path: str | None, bare: bool = False) -> str:
+    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says what to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
         raise ConfigError("the browser rung needs Playwright: pip install 'gossamer[browser]'") from missing
     del playwright
-    found = shutil.which(path) if path else next(filter(None, map(shutil.which, PROGRAMS)), None)
+    found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
     if found is None:
         raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
     return found
 
 
-class Kept:
-    """A context (its cookies, its cache, its connections) and its way out; one page at a time has it."""
+class Place(NamedTuple):
+    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy (its URL; '': none)."""
 
-    def __init__(self, domain: str, tunnel: Tunnel) -> None:
-        self.domain, self.tunnel = domain, tunnel
+    domain: str
+    visitor: str = ""
+    proxy: str = ""
+
+
+class Kept:
+    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
+
+    def __init__(self, place: Place, tunnel: Tunnel, worn: Worn | None) -> None:
+        self.place, self.tunnel, self.worn = place, tunnel, worn
         self.context: Any = None
+        self.tab: Tab | None = None
         self.used = False
+        self.cookies: dict[tuple[str, ...], dict[str, Any]] = {}
+        """By name, domain and path, as they were after the last page."""
+
+    async def ready(self) -> None:
+        """Have a tab. Raises Playwright's Error."""
+        if self.tab is None:
+            from gossamer.collectors.tab import Tab
+
+            self.tab = await Tab.open(self.context, self.worn)
+
+    async def rest(self) -> None:
+        """Without a tab it costs little. Raises TimeoutError."""
+        tab, self.tab = self.tab, None
+        if tab is not None:
+            await tab.close()
 
 
 class Chromium:
     """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
 
-    def __init__(self, resolver: Resolver, agent: str | None) -> None:
-        """`agent`: the user agent; None: the browser's own, as of one with a window."""
-        self._resolver, self._agent = resolver, agent
+    def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
+        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a tunnel."""
+        self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
         self._browser: Any = None
@@ -71,13 +111,14 @@ class Chromium:
 
         await self._nowhere.open()
         flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
-        if self._agent is not None:
-            flags.append(f"--user-agent={self._agent}")
+        flags.append(
+            "--disable-blink-features=AutomationControlled" if self._agent is None else f"--user-agent={self._agent}"
+        )
         async with asyncio.timeout(START):
             self._driver = await async_playwright().start()
             self._browser = await self._driver.chromium.launch(
                 executable_path=program, args=flags, chromium_sandbox=os.geteuid() != 0, handle_sigint=False, handle_sigterm=False,
-                handle_sighup=False,
+                handle_sighup=False, ignore_default_args=None if self._agent else ["--enable-automation"],
             )  # fmt: skip
             self._browser.on("disconnected", self._died)
             if self._agent is None:
@@ -85,38 +126,46 @@ class Chromium:
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
 
-    async def take(self, domain: str) -> Kept:
-        """A context for a page of a domain: one that is kept, else a new one."""
+    async def take(self, place: Place, worn: Worn | None = None) -> Kept:
+        """A context for a page: one that is kept, else a new one, which wears an identity."""
         self.pages += 1
         self.busy += 1
-        kept = next((one for one in reversed(self._idle) if one.domain == domain), None)
+        kept = next((one for one in reversed(self._idle) if one.place == place), None)
         if kept is not None:
             del self._idle[kept]
+            await kept.ready()
             return kept
-        tunnel = Tunnel(self._resolver)
+        tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
-        kept = Kept(domain, tunnel)
+        kept = Kept(place, tunnel, worn)
         self._all.add(kept)
         kept.context = await self._browser.new_context(
-            user_agent=self._own, locale="en-US", proxy={"server": tunnel.url, "bypass": "<-loopback>"},
-            accept_downloads=False, service_workers="block", permissions=[],
+            **({"user_agent": self._own} if worn is None else context(worn)), locale="en-US",
+            proxy={"server": tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
         )  # fmt: skip
+        if worn is not None:
+            await kept.context.add_init_script(script(worn))
         kept.context.on("page", _only)
+        await kept.ready()
         return kept
 
     async def give(self, kept: Kept | None, sound: bool) -> None:
         """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""
         self.busy -= 1
         if kept is None:
-            return
+            return None
         kept.tunnel.end()
         kept.used = True
-        if sound and not self.dead:
-            self._idle[kept] = None
-            if len(self._idle) <= IDLE:
-                return
-            kept = self._idle.popitem(last=False)[0]
-        await self._drop(kept)
+        if not sound or self.dead:
+            return await self._drop(kept)
+        if kept.tab is not None and not await kept.tab.blank():
+            kept.tab = None
+        self._idle[kept] = None
+        if len(self._idle) > IDLE:
+            await self._drop(self._idle.popitem(last=False)[0])
+        if len(self._idle) > TABS:
+            await list(self._idle)[-TABS - 1].rest()
+        return None
 
     async def close(self) -> None:
         """End it, in a while that is bounded; what is left the driver kills."""

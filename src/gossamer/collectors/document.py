@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Error
 
-from gossamer.collectors.chromium import END, Kept
+from gossamer.collectors.chromium import Kept
 from gossamer.collectors.failures import Why
+from gossamer.collectors.noting import Notes
 from gossamer.collectors.rendering import Rendering
 from gossamer.collectors.watching import REDIRECTS, Watch
 from gossamer.page import Failure, Headers, Page
@@ -30,63 +31,72 @@ _FINAL = (
 
 
 class Document:
-    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body."""
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
+    `folder`: for pictures."""
 
-    def __init__(self, kept: Kept, request: Request, at: float, began: float, wire: int) -> None:
+    def __init__(
+        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None
+    ) -> None:  # fmt: skip
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
+        self._folder = folder
         self._authority = split(request.url)[1]
         self._host = self._authority.rpartition(":")[0] if re.search(r":\d+$", self._authority) else self._authority
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
-        """Load it, with a page of its own. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
-        context = self._kept.context
-        page = await context.new_page()
-        watch = None
+        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
+        tab = self._kept.tab
+        assert tab is not None
+        watch, notes = Watch(tab, self._request, headers, not self._kept.used), None
         try:
-            cdp = await context.new_cdp_session(page)
-            watch = Watch(cdp, self._request, headers, not self._kept.used)
-            before = await self._lend(headers)
+            await self._lend(headers)
             await watch.start(render)
-            rendering = Rendering(page, cdp, watch)
+            rendering = Rendering(tab, watch)
+            notes = Notes(tab, render, self._wire, self._folder)
             problem = ""
             try:
                 await rendering.load(self._request.url, render, ends)
             except Error as error:
                 problem = str(error)
-            result = await self._outcome(rendering, watch, problem, render)
+            result = await self._outcome(rendering, watch, problem)
             if isinstance(result, Page):
-                result.headers += changed(before, await self._cookies(), self._host)
+                await notes.end()
+                result.captured, result.screenshot, result.console = (
+                    notes.captured,
+                    notes.screenshot,
+                    tuple(notes.console),
+                )
+                before, self._kept.cookies = self._kept.cookies, await self._cookies()
+                result.headers += changed(before, self._kept.cookies, self._host)
             return result
         finally:
-            if watch is not None:
-                await watch.end()
-            async with asyncio.timeout(END):
-                await page.close()
+            if notes is not None:
+                notes.close()
+            await watch.end()
 
-    async def _lend(self, headers: Mapping[str, str]) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The cookies that the request carries, beside those that the context has; all of those."""
+    async def _lend(self, headers: Mapping[str, str]) -> None:
+        """The cookies that the request carries, beside those that the context has."""
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+        pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name]
+        have = {(one["name"], one["value"]) for one in self._kept.cookies.values() if own(self._host, one["domain"])}
+        if have.issuperset(pairs):
+            return
         context = self._kept.context
-        if sent:
-            known = {one["name"]: one for one in await context.cookies(self._request.url)}
-            more = []
-            for pair in sent.split("; "):
-                name, _, value = pair.partition("=")
-                place = (
-                    {key: known[name][key] for key in ("domain", "path")}
-                    if name in known
-                    else {"domain": self._host, "path": "/"}
-                )
-                if name and known.get(name, {}).get("value") != value:
-                    more.append({"name": name, "value": value, **place})
-            with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
-                await context.add_cookies(more)
-        return await self._cookies()
+        known = {one["name"]: one for one in await context.cookies(self._request.url)}
+        more = []
+        for name, value in pairs:
+            place = {"domain": self._host, "path": "/"}
+            if name in known:
+                place = {key: known[name][key] for key in place}
+            if known.get(name, {}).get("value") != value:
+                more.append({"name": name, "value": value, **place})
+        with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
+            await context.add_cookies(more)
+        self._kept.cookies = await self._cookies()
 
     async def _cookies(self) -> dict[tuple[str, ...], dict[str, Any]]:
         return {(one["name"], one["domain"], one["path"]): one for one in await self._kept.context.cookies()}
 
-    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str, render: Render) -> Page | Failure:
+    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str) -> Page | Failure:
         tunnel = self._kept.tunnel
         if tunnel.over:
             return self._failure(watch, Why("too-large", "with all that belongs to it the page is too large", True))
@@ -104,14 +114,14 @@ class Document:
         empty = "net::" in problem and (status < 200 or status in (204, 205) or status >= 400)
         if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
             return self._page(watch, status, headers, b"", "")
-        if "Timeout" in problem:
-            return self._failure(watch, Why("timeout", f"nothing on the page is {render.wait}"))
-        if problem:
+        if problem and not rendering.late:
             return self._failure(watch, why(problem))
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
             return self._failure(watch, Why("too-large", f"it has {body} characters", True))
-        return self._page(watch, status, headers, body, version)
+        page = self._page(watch, status, headers, body, version)
+        page.url, page.late = rendering.url(page.url), rendering.late
+        return page
 
     def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:
         spoken = {"h2": "2", "h3": "3", "http/1.0": "1.0"}.get(version, "1.1")
@@ -121,10 +131,13 @@ class Document:
         )  # fmt: skip
 
     def _failure(self, watch: Watch, found: Why) -> Failure:
+        tunnel, blame = self._kept.tunnel, ""
+        if tunnel.proxy is not None and watch.main is None and not found.final:
+            blame = tunnel.blame.get(self._authority, "path" if self._authority not in tunnel.refused else "")
         return Failure(
             found.reason, found.detail, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, found.final, NAME,
             watch.main[0] if watch.main else None, sent=watch.main is not None or not self._kept.tunnel.refused,
-            lag=self._lag(watch),
+            lag=self._lag(watch), blame=blame,
         )  # fmt: skip
 
     def _lag(self, watch: Watch) -> float:
@@ -146,6 +159,11 @@ def why(problem: str) -> Why:
     return Why("connect" if "SOCKS" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
 
 
+def own(host: str, domain: str) -> bool:
+    """Whether a cookie's domain (with a dot before it: and all below) is a host's."""
+    return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
+
+
 def changed(
     before: Mapping[tuple[str, ...], dict[str, Any]], after: Mapping[tuple[str, ...], dict[str, Any]], host: str
 ) -> Headers:
@@ -154,13 +172,11 @@ def changed(
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)
         name, domain, path = key
-        bare = domain.lstrip(".")
-        own = host == bare or (domain.startswith(".") and host.endswith(domain))
-        if not own or (now is not None and old is not None and now["value"] == old["value"]):
+        if not own(host, domain) or (now is not None and old is not None and now["value"] == old["value"]):
             continue
         words = [f"{name}={now['value'] if now else ''}", f"Path={path}"]
         if domain.startswith("."):
-            words.append(f"Domain={bare}")
+            words.append(f"Domain={domain[1:]}")
         if now is None:
             words.append("Max-Age=0")
         elif now.get("expires", -1) > 0:

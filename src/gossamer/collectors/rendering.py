@@ -9,8 +9,11 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from gossamer.collectors.acting import Acting
+from gossamer.collectors.tab import Tab
 from gossamer.collectors.watching import Watch
 from gossamer.render import Render
+from gossamer.steps import Step
 
 QUIET, MORE = 0.05, 3.0
 """After the load event: seconds without a request under way, and the most that is waited for them."""
@@ -24,14 +27,14 @@ _ENDLESS = ("eventsource", "websocket", "ping", "media")
 class Rendering:
     """The load of one page, whose main document is watched."""
 
-    def __init__(self, page: Any, cdp: Any, watch: Watch) -> None:
-        self._page, self._cdp, self._watch = page, cdp, watch
+    def __init__(self, tab: Tab, watch: Watch) -> None:
+        self._tab, self._page, self._watch = tab, tab.page, watch
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
-        page.on("load", lambda _: watch.away.set())
-        page.on("request", self._begun)
-        page.on("requestfinished", self._over)
-        page.on("requestfailed", self._over)
+        self.late = ""
+        tab.listen({
+            "load": lambda _: watch.away.set(), "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
+        })  # fmt: skip
 
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where no document came."""
@@ -43,17 +46,33 @@ class Rendering:
             await self._quiet(IDLE, ends)
         else:
             await self._quiet(QUIET, min(ends, time.monotonic() + MORE))
-        if render.wait not in ("load", "idle") and self._watch.target is None:
-            await self._page.wait_for_selector(
-                f"css={render.wait}", state="attached", timeout=max(1.0, (ends - time.monotonic()) * 1000)
-            )
-        if render.scroll:
-            await self._scroll(ends)
+        if self._watch.target is None:
+            await self._acts(render, ends)
+
+    async def _acts(self, render: Render, ends: float) -> None:
+        """Wait for what is to come, then do the steps. What never comes is named in `late`."""
+        acting = Acting(
+            self._page, ends, render.human, lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)), lambda: self._scroll(ends)
+        )  # fmt: skip
+        waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
+        waits += (Step("until", render.until),) if render.until else ()
+        waits += (Step("scroll"),) if render.scroll else ()
+        steps = waits + render.steps
+        for place, step in enumerate(steps):
+            self._watch.follows = place >= len(waits)
+            self.late = f"the page has no {step.what}" if step.act != "until" else f"{step.what[:100]} never was true"
+            await acting.do((step,))
+        self.late = ""
+
+    def url(self, asked: str) -> str:
+        """Where steps led, else what was asked for."""
+        now = str(self._page.url).partition("#")[0]
+        return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
-        world = await self._cdp.send("Page.createIsolatedWorld", {"frameId": self._watch.frame})
-        found = await self._cdp.send("Runtime.evaluate", {
+        world = await self._tab.cdp.send("Page.createIsolatedWorld", {"frameId": self._tab.frame})
+        found = await self._tab.cdp.send("Runtime.evaluate", {
             "expression": f"({script()})({most})", "contextId": world["executionContextId"], "returnByValue": True,
         })  # fmt: skip
         text, protocol = found["result"]["value"]

@@ -12,45 +12,49 @@ from typing import Any
 from playwright.async_api import Error
 
 from gossamer.collectors.http import ACCEPT
+from gossamer.collectors.tab import Tab
 from gossamer.page import Headers
 from gossamer.render import Render
-from gossamer.request import Request
+from gossamer.request import Request, split
 
 KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
 REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
 RELOADS = 3
 """Times that a page may load itself anew, as after a test whether scripts run."""
+STEPS = 20
+"""Documents that steps may lead to."""
 
 
 class Watch:
     """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of what is no HTML;
     `target`: where a script leads, then `away` is set; `refused`: the content type that was not read."""
 
-    def __init__(self, cdp: Any, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
-        self._cdp, self._request = cdp, request
+    def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
+        self._tab, self._cdp, self._request = tab, tab.cdp, request
         self._headers = {name: value for name, value in headers.items() if name.lower() != "cookie"}
         if not fresh:
             self._headers = {"Cache-Control": "no-cache"} | self._headers
-        self.frame = self._first = ""
+        self._first = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self.asked = 0
         self.asked_at = 0.0
         self.main: tuple[int, Headers] | None = None
         self.raw: bytes | None = None
         self.refused = ""
+        self._blocked: tuple[str, ...] = ()
+        self.follows = False
+        """A step may lead to other pages of the same host, in place."""
         self.target: str | None = None
         self.away = asyncio.Event()
 
     async def start(self, render: Render) -> None:
         """From now on the page's requests are seen."""
-        tree = await self._cdp.send("Page.getFrameTree")
-        self.frame = tree["frameTree"]["frame"]["id"]
-        self._cdp.on("Fetch.requestPaused", self._paused)
+        self._tab.watch, self._blocked = self, render.block
         stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
         blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
         blocked.append({"urlPattern": "*/favicon.ico*"})
-        await self._cdp.send("Fetch.enable", {"patterns": stages + blocked})
+        await self._tab.catch(stages + blocked, render.block)
 
     async def end(self) -> None:
         """Nothing more is heard."""
@@ -58,7 +62,8 @@ class Watch:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _paused(self, event: dict[str, Any]) -> None:
+    def paused(self, event: dict[str, Any]) -> None:
+        """A request waits for what is said of it."""
         task = asyncio.ensure_future(self._answer(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -66,24 +71,33 @@ class Watch:
     async def _answer(self, event: dict[str, Any]) -> None:
         """Say what becomes of a request that waits; when the page is gone, nobody asks any more."""
         try:
-            if event["resourceType"] != "Document":
+            if event["resourceType"] != "Document" or (
+                event.get("frameId") != self._tab.frame and self._blocks(event["request"]["url"])
+            ):
                 await self._fail(event, "BlockedByClient")
-            elif event.get("frameId") != self.frame:
+            elif event.get("frameId") != self._tab.frame or "responseErrorReason" in event:
                 await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             elif "responseStatusCode" in event:
                 await self._response(event)
-            elif "responseErrorReason" in event:
-                await self._fail(event, event["responseErrorReason"])
             else:
                 await self._document(event)
         except Error:
             pass
+
+    def _blocks(self, url: str) -> bool:
+        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames."""
+        host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
+        return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
     async def _document(self, event: dict[str, Any]) -> None:
         """The main frame asks for a document: the first is ours, the same again is let through, another is given back."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
+        if self.follows and split(url)[:2] == split(self._first)[:2] and self.asked < STEPS:
+            self.asked += 1
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            return
         if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
             if asked["method"] == "GET" and url != self._first:
                 self.target = self.target or url
@@ -108,7 +122,9 @@ class Watch:
         self.main = status, headers
         found = dict(reversed(headers))
         kind = found.get("content-type", "").partition(";")[0].strip().lower()
-        if status in REDIRECTS and "location" in found:
+        if status in REDIRECTS and "location" in found and self.follows:
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+        elif status in REDIRECTS and "location" in found:
             await self._fail(event, "Aborted")
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})

@@ -139,6 +139,16 @@ def named(name: str) -> tuple[Browser, ...]:
     return (found,)
 
 
+def drivable(names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the browsers of these names that a real Chromium can be worn as: of its engine, at a desk.
+
+    >>> drivable(["edge", "firefox", "chrome_android"])
+    ('edge150',)
+    """
+    found = (browser for name in names for browser in named(name))
+    return tuple(browser.name for browser in found if browser.engine == CHROMIUM and not browser.mobile)
+
+
 def identity(names: Sequence[str], seed: str) -> Browser:
     """One of the browsers of these names, the same for the same seed. Raises ValueError for a name that none has.
 

@@ -66,6 +66,7 @@ class Proxies:
         self.pool, self.upkeep = pool, upkeep
         self._wants, self._domain, self._length, self._forget = wants, domain, length, forget
         self._bound: dict[str, tuple[str, float]] = {}
+        self._countries: dict[str, str] = {}
         self._places = {one: place for place, one in enumerate(pool.book.ids)}
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
@@ -136,6 +137,10 @@ class Proxies:
         if said == "good" and (result.requests if isinstance(result, Page) else result.sent):
             book.saw(lease.place, self._domain(split(request.url)[1]), now, seconds=result.elapsed)
         return result
+
+    def country(self, url: str) -> str:
+        """Where the requests through a proxy come from, as far as somebody said."""
+        return self._countries.get(url, "")
 
     def blocked(self, name: str, host: str) -> None:
         """A page that came through the proxy of this id turned out to be a block page."""
@@ -232,7 +237,13 @@ class Proxies:
 
     def _url(self, place: int, wanted: Wanted, word: str) -> str:
         proxy = self.pool.proxies[place]
-        return proxy.url(wanted.country(proxy), word)
+        country = wanted.country(proxy)
+        url = proxy.url(country, word)
+        if country and url not in self._countries:
+            if len(self._countries) >= 10_000:
+                self._countries.clear()
+            self._countries[url] = country
+        return url
 
 
 class Held(NamedTuple):

@@ -11,7 +11,7 @@ from re import Pattern
 from typing import TYPE_CHECKING, Any
 
 from gossamer import proxy
-from gossamer.page import Page
+from gossamer.page import Captured, Page
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
 from gossamer.parsing.paths import pick
@@ -82,6 +82,16 @@ class View:
         if self._text is None:
             self._text = decode(self.page.body, self.page.content_type)
         return self._text
+
+    @property
+    def captured(self) -> tuple[Captured, ...]:
+        """Answers that the page's scripts got in a browser (`capture` of `render=`): `url status content_type body`, `json()`."""
+        return self.page.captured
+
+    @property
+    def screenshot(self) -> str | None:
+        """The path of the page's picture (`screenshot` of `render=`)."""
+        return self.page.screenshot
 
     @property
     def title(self) -> str | None:

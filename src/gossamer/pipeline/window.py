@@ -76,15 +76,9 @@ class Window:
     def _summary(self) -> Summary:
         n = {name: count for name, count in self._total.items() if count or "|f|" in name}
         return Summary(
-<<<<<<< HEAD
             crawl="", state="running", reason=None, started_at="", elapsed=0.0, found=0, pages=n.get("pages", 0), redirected=0, items=0,
             succeeded=n.get("succeeded", 0), failed=0, skipped={}, retried=0, dead=n.get("dead", 0), pending=0, bytes=0,
             pages_per_second=0.0, hosts=0, errors={}, outputs=[], sites=of_counts(n, self._runs, LEAST),
-=======
-            crawl="", state="running", reason=None, started_at="", elapsed=0.0, found=0, pages=n.get("pages", 0), redirected=0,
-            items=0, succeeded=n.get("succeeded", 0), unchanged=0, gone=0, failed=0, skipped={}, retried=0, dead=n.get("dead", 0),
-            pending=0, bytes=0, pages_per_second=0.0, hosts=0, errors={}, outputs=[], sites=of_counts(n, self._runs, LEAST),
->>>>>>> items
         )  # fmt: skip
 
 

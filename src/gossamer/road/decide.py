@@ -31,6 +31,8 @@ def decide(
     if block is not None and not block.bare and block.kind != "empty":
         reason = "rate-limited" if block.kind == "rate-limit" else "blocked"
         return Retry(reason, block.line(), retry_after(result.header("retry-after")))
+    if result.late:
+        return Retry("timeout", result.late)
     if 200 <= status < 300 or status == 304:
         return Done()
     if status in REDIRECTS and result.header("location") is not None:

@@ -184,7 +184,9 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, self.run if site.site.complete else "")
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
-        """The record of a URL that failed for good."""
+        """The record of a URL that failed for good. A page that lacks what was waited for is kept."""
+        if isinstance(result, Page) and result.late:
+            self.keep(result, claim.request, result.late)
         if not self.pages or claim.request.use == "@sitemap":
             return []
         record = failed_record(claim.request, result, error, time.time())

@@ -68,6 +68,7 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
         bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=result.proxy,
         session=result.session, worker=worker, block=result.block if isinstance(result, Page) else None, credits=result.credits,
         error=error if page else (error or getattr(result, "reason", None)),
+        screenshot=result.screenshot if isinstance(result, Page) else None, console=result.console if isinstance(result, Page) else (),
     )  # fmt: skip
 
 

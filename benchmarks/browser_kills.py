@@ -1,0 +1,110 @@
+"""Nothing lost: a crawl by the browser alone, whose browser is killed (`kill -9`) at random instants.
+
+    python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--seed 1]
+
+Each page is filled by a script. Told are the pages missing, twice or without what the script brought. Exit 1 when anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.server
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from browser import family
+
+from e2e.runs import job
+from gossamer.door import crawl
+from gossamer.job import Output
+
+FILLS = "<ul></ul><script>fetch('/rows').then(r => r.text()).then(t => { document.querySelector('ul').innerHTML = t })</script>"
+
+
+def site(pages: int) -> type[http.server.BaseHTTPRequestHandler]:
+    """A front page that leads to so many others."""
+
+    class Answers(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            links = "".join(f"<a href=/p{n}>{n}</a>" for n in range(pages)) if self.path == "/" else ""
+            body = (links + FILLS if self.path != "/rows" else "<li>brought by a script</li>").encode()
+            self.send_response(404 if self.path in ("/robots.txt", "/favicon.ico") else 200)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Answers
+
+
+def strike(kills: int, rng: random.Random, over: threading.Event, done: list[int]) -> None:
+    """Kill the browser so often, each time some while after it came."""
+    while len(done) < kills and not over.wait(rng.uniform(0.5, 4.0)):
+        for _, folder in family():
+            try:
+                words = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"--remote-debugging-pipe" in words and b"--type=" not in words:
+                os.kill(int(folder.name), signal.SIGKILL)
+                done.append(int(folder.name))
+                break
+
+
+def main() -> None:
+    """The command."""
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--kills", type=int, default=10)
+    words.add_argument("--pages", type=int, default=150)
+    words.add_argument("--seed", type=int, default=1)
+    given = words.parse_args()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), site(given.pages))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    over, done = threading.Event(), list[int]()
+    killer = threading.Thread(target=strike, args=(given.kills, random.Random(given.seed), over, done))
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        out = Path(name, "out.jsonl")
+        one = job(
+            [f"http://127.0.0.1:{server.server_port}/"],
+            Path(name),
+            ladder=("browser",),
+            per_host=4,
+            retries=(0.5,) * 20,
+        )
+        one.outputs, one.text = [Output(str(out))], True
+        began = time.perf_counter()
+        killer.start()
+        summary = asyncio.run(crawl(one))
+        took = time.perf_counter() - began
+        over.set()
+        killer.join()
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    seen = Counter(row["url"] for row in rows)
+    wrong = {
+        "missing": given.pages + 1 - len(seen), "twice": sum(n > 1 for n in seen.values()),
+        "without their rows": sum("brought by a script" not in (row.get("text") or "") for row in rows),
+        "failed": sum(summary.errors.values()),
+    }  # fmt: skip
+    told = ", ".join(f"{n} {what}" for what, n in wrong.items())
+    print(f"{len(rows)} pages, {len(done)} kills in {took:.0f} s: {told}")
+    sys.exit(1 if any(wrong.values()) or len(done) < given.kills else 0)
+
+
+if __name__ == "__main__":
+    main()

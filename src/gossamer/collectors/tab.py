@@ -1,0 +1,108 @@
+"""A tab of a context: one page after another has it, and it is blank between them, so that nothing of a page outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from playwright.async_api import Error
+
+from gossamer.collectors.worn import CORES, Worn, agent
+
+BLANK, END = 3.0, 5.0
+"""Seconds in which a tab is blank again; else it is closed, which may take so long."""
+
+
+class Visitor(Protocol):
+    """What hears of a page while it has the tab."""
+
+    def paused(self, event: dict[str, Any]) -> None:
+        """A request waits (CDP `Fetch.requestPaused`)."""
+
+
+class Tab:
+    """Listens once for as long as it lives; `watch` and `hears` are the page's that has it now."""
+
+    def __init__(self, page: Any, cdp: Any) -> None:
+        self.page, self.cdp = page, cdp
+        self.frame = ""
+        self.watch: Visitor | None = None
+        self.hears: dict[str, Callable[[Any], None]] = {}
+        self._heard: set[str] = set()
+        self._patterns: Sequence[dict[str, str]] = ()
+        self._hosts: tuple[str, ...] = ()
+        self._crashed = False
+        self._sent: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, context: Any, worn: Worn | None = None) -> Tab:
+        """A new one, which wears an identity. Raises Playwright's Error."""
+        page = await context.new_page()
+        tab = cls(page, await context.new_cdp_session(page))
+        tree = await tab.cdp.send("Page.getFrameTree")
+        tab.frame = tree["frameTree"]["frame"]["id"]
+        await tab.cdp.send("Network.enable")
+        tab.cdp.on("Fetch.requestPaused", tab._paused)
+        if worn is not None:
+            await tab.cdp.send("Emulation.setUserAgentOverride", agent(worn))
+            await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
+        page.on("crash", tab._crash)
+        return tab
+
+    async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
+        """Which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
+        if hosts != self._hosts:
+            urls = [f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")]
+            await self.cdp.send("Network.setBlockedURLs", {"urls": urls})
+            self._hosts = hosts
+        if patterns != self._patterns:
+            await self.cdp.send("Fetch.enable", {"patterns": patterns})
+            self._patterns = patterns
+
+    async def blank(self) -> bool:
+        """The page is over; whether the tab can be had again. Raises TimeoutError where the browser does not let go of it."""
+        self.watch, self.hears = None, {}
+        if not self._crashed and not self.page.is_closed():
+            with contextlib.suppress(Error, TimeoutError):
+                async with asyncio.timeout(BLANK):
+                    await self.page.goto("about:blank", timeout=0)  # and its load event is none of the next page's
+                    return True
+        await self.close()
+        return False
+
+    async def close(self) -> None:
+        """Let go of it. Raises TimeoutError."""
+        async with asyncio.timeout(END):
+            await self.page.close()
+
+    def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
+        """The page that has the tab hears these, too."""
+        for name in hears:
+            if name not in self._heard:
+                self._heard.add(name)
+                self.page.on(name, self._hearer(name))
+        self.hears |= hears
+
+    def _hearer(self, name: str) -> Callable[[Any], None]:
+        def hear(what: Any) -> None:
+            if call := self.hears.get(name):
+                call(what)
+
+        return hear
+
+    def _paused(self, event: dict[str, Any]) -> None:
+        if self.watch is not None:
+            self.watch.paused(event)
+            return
+        task = asyncio.ensure_future(self._refuse(event))  # a page that is over asks for nothing
+        self._sent.add(task)
+        task.add_done_callback(self._sent.discard)
+
+    async def _refuse(self, event: dict[str, Any]) -> None:
+        with contextlib.suppress(Error):
+            await self.cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
+
+    def _crash(self, _page: Any) -> None:
+        self._crashed = True

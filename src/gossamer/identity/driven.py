@@ -1,0 +1,36 @@
+"""The sessions of the impersonated rung as the browser rung has them: the same visitor with the same cookies, whose headers a real
+browser sends by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from gossamer.guise import Guise, Lent
+from gossamer.identity.dressing import OWN
+from gossamer.page import Page
+from gossamer.request import Request
+
+
+class Identity(Protocol):
+    """Whose sessions they are (`identity.sessions`)."""
+
+    def lend(self, request: Request) -> Lent: ...
+
+    def took(self, page: Page, guise: Guise | None) -> None: ...
+
+    def forget(self, domain: str) -> None: ...
+
+
+class Driven:
+    """Lends what a browser does not say by itself. `given`: the headers that people gave for a request."""
+
+    def __init__(self, sessions: Identity, given: Callable[[Request], Mapping[str, str]]) -> None:
+        self._sessions, self._given = sessions, given
+        self.took, self.forget = sessions.took, sessions.forget
+
+    def lend(self, request: Request) -> Lent:
+        """Cookies, and headers that would not make it a mixed identity."""
+        lent = self._sessions.lend(request)
+        own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
+        return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
