@@ -29,6 +29,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/frontier/servers.py::Servers": (14, "which server has a key, asked in a few ways, over the same two maps"),
     "src/gossamer/parsing/view.py::View": (30, "what a site function sees; seventeen of them are properties of a line or two"),
     "src/gossamer/road/worker.py::Worker": (17, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
+    "src/gossamer/identity/lending.py::Proxies": (13, "choosing, lending and judging over one book of standings"),
     "src/gossamer/road/members.py::Club": (13, "a shape: one line a method of what `membership` has"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),
 }  # fmt: skip

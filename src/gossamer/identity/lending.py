@@ -265,6 +265,10 @@ class Held(NamedTuple):
         """As `Proxies.blocked`."""
         self.proxies.blocked(name, host)
 
+    def country(self, url: str) -> str:
+        """As `Proxies.country`."""
+        return self.proxies.country(url)
+
 
 def judged(result: Page | Failure) -> str:
     """What a try says: good, fault (of the proxy), doubt (its or the host's), blocked."""
