@@ -60,5 +60,5 @@ def test_every_name_has_a_number() -> None:
 
 
 def test_nothing_fetched_is_no_success() -> None:
-    empty = Summary("c", "finished", None, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0, {}, [])
+    empty = Summary("c", "finished", None, "", 0, 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0, {}, [])
     assert parse("success<0.5").test(empty)
