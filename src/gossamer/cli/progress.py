@@ -7,9 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gossamer.cli.show import amount, clean, console, dumb, duration, named
+from gossamer.cli.summaries import share
 
 if TYPE_CHECKING:
     from gossamer.door import Live
+    from gossamer.summary import Summary
 
 EVERY = 10.0
 HOSTS = 5
@@ -93,7 +95,7 @@ def drawn(live: Live) -> Any:
     skipped = sum(s.skipped.values())
     parts = [
         Text(f"{clean(s.crawl)}: {s.state} for {duration(s.elapsed)}{left}", style="bold"),
-        Text(f"{s.pages} pages, {live.rate:.1f} pages/s, {amount(s.bytes)}, {s.items} items"),
+        Text(f"{s.pages} pages, {live.rate:.1f} pages/s, {amount(s.bytes)}, {s.items} items{_aside(s)}"),
         Text(f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"),
     ]  # fmt: skip
     if s.errors:
@@ -101,6 +103,13 @@ def drawn(live: Live) -> Any:
     busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
     parts += [Text(clean(_host(host)), style="dim") for host in busy[:HOSTS]]
     return Group(*parts)
+
+
+def _aside(s: Summary) -> str:
+    """How many items were kept aside, and how good the worst site is."""
+    words = f", {s.rejected} kept aside" if s.rejected else ""
+    worst = min((one.quality for one in s.sites.values()), default=1.0)
+    return words + (f", quality {share(worst)}" if worst < 1 else "")
 
 
 def _host(line: tuple[str, ...]) -> str:

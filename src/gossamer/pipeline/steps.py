@@ -57,17 +57,23 @@ def clean(item: Fields, page: Any = None) -> None:
     """
     for name, value in item.items():
         if type(value) is str:
-            if (
-                not value
-                or value[0] <= " "
-                or value[-1] <= " "
-                or not value.isascii()
-                or "  " in value
-                or "\t" in value
-            ):
+            if _dirty(value):
                 item[name] = _cleaned(value)
-        elif type(value) is list:
+        elif type(value) is list and any(type(part) is str and _dirty(part) for part in value):
             item[name] = [_cleaned(part) if type(part) is str else part for part in value]
+
+
+def _dirty(text: str) -> bool:
+    """Whether there may be something to clean: told without looking at each word."""
+    return (
+        not text
+        or text[0] <= " "
+        or text[-1] <= " "
+        or not text.isascii()
+        or "  " in text
+        or "\t" in text
+        or "\n" in text
+    )
 
 
 def validate(item: Fields, page: Any = None) -> None:
