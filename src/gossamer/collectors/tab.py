@@ -11,7 +11,7 @@ from playwright.async_api import Error
 
 from gossamer.collectors.worn import CORES, Worn, agent
 
-SOON = 1.0
+SOON = 5.0
 """Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a page."""
 BLANK, END = 3.0, 5.0
 """Seconds in which a tab is still, or blank, again; else it is closed, which may take so long."""
