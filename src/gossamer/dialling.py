@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -34,6 +34,12 @@ from gossamer.units import RUNGS
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
+class Lender(Proxies, Protocol):
+    """Lends proxies, and knows where they are (`identity.lending`)."""
+
+    def country(self, url: str) -> str: ...
+
+
 class Dialling:
     """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
 
@@ -46,7 +52,7 @@ class Dialling:
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
-        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Proxies | None = None,
+        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Lender | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
@@ -217,7 +223,7 @@ def sessions(
 
 def chromium(
     settings: Settings, guard: Resolver | Single, needs: Callable[[str], acting.Needs], disguised: bool, folder: Path | None = None,
-    proxies: Proxies | None = None,
+    proxies: Lender | None = None,
 ) -> Collector:  # fmt: skip
     """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser import BrowserCollector

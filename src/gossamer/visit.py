@@ -81,7 +81,7 @@ class Row(msgspec.Struct):
     """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
 
 
-class Attempt(msgspec.Struct):
+class Attempt(msgspec.Struct, omit_defaults=True):
     """One request made, a line of attempts.jsonl (docs/records.md). Secrets are masked before it is made."""
 
     ts: str

@@ -78,7 +78,7 @@ class Kept:
 
     async def ready(self) -> None:
         """Have a tab. Raises Playwright's Error."""
-        if self.tab is None:
+        if self.tab is None or not await self.tab.ready():
             from gossamer.collectors.tab import Tab
 
             self.tab = await Tab.open(self.context, self.worn)
@@ -158,7 +158,7 @@ class Chromium:
         kept.used = True
         if not sound or self.dead:
             return await self._drop(kept)
-        if kept.tab is not None and not await kept.tab.blank():
+        if kept.tab is not None and not await kept.tab.rest():
             kept.tab = None
         self._idle[kept] = None
         if len(self._idle) > IDLE:

@@ -31,9 +31,10 @@ class Rendering:
         self._tab, self._page, self._watch = tab, tab.page, watch
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
-        self.late = ""
+        self.late, self._there = "", False
         tab.listen({
-            "load": lambda _: watch.away.set(), "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
+            "framenavigated": self._come, "load": self._loaded,
+            "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
         })  # fmt: skip
 
     async def load(self, url: str, render: Render, ends: float) -> None:
@@ -81,6 +82,13 @@ class Rendering:
         body: bytes = text.encode("utf-8", "replace")
         # a mark, for the headers and the document may name the encoding in which it came
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+
+    def _come(self, frame: Any) -> None:
+        self._there = self._there or frame == self._page.main_frame
+
+    def _loaded(self, _: Any) -> None:
+        if self._there:  # else it is the last page's
+            self._watch.away.set()
 
     def _begun(self, request: Any) -> None:
         if request.resource_type not in _ENDLESS:

@@ -1,4 +1,4 @@
-"""A tab of a context: one page after another has it, and it is blank between them, so that nothing of a page outlives it."""
+"""A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a page acts when it is over."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from playwright.async_api import Error
 
 from gossamer.collectors.worn import CORES, Worn, agent
 
+SOON = 5.0
+"""Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a page."""
 BLANK, END = 3.0, 5.0
-"""Seconds in which a tab is blank again; else it is closed, which may take so long."""
+"""Seconds in which a tab is still, or blank, again; else it is closed, which may take so long."""
 
 
 class Visitor(Protocol):
@@ -33,7 +35,8 @@ class Tab:
         self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()
         self._hosts: tuple[str, ...] = ()
-        self._crashed = False
+        self._crashed = self._still = self._blanking = False
+        self._blank: asyncio.Task[None] | None = None
         self._sent: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -61,19 +64,55 @@ class Tab:
             await self.cdp.send("Fetch.enable", {"patterns": patterns})
             self._patterns = patterns
 
-    async def blank(self) -> bool:
-        """The page is over; whether the tab can be had again. Raises TimeoutError where the browser does not let go of it."""
+    async def rest(self) -> bool:
+        """The page is over: no script of it runs any more, and soon the tab is blank; whether it can be had again.
+
+        Raises TimeoutError where the browser does not let go of it.
+        """
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
                 async with asyncio.timeout(BLANK):
-                    await self.page.goto("about:blank", timeout=0)  # and its load event is none of the next page's
+                    await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})
+                    await self.cdp.send("Page.stopLoading")
+                    self._still = True
+                    self._blank = asyncio.ensure_future(self._later())
                     return True
         await self.close()
         return False
 
+    async def ready(self) -> bool:
+        """A page wants it; whether it can have it."""
+        if self._blank is not None:
+            if self._blanking:
+                await asyncio.wait([self._blank])
+            self._blank.cancel()
+            self._blank = None
+        return not self._crashed and not self.page.is_closed()
+
+    async def wake(self) -> None:
+        """The next page's document is about to come: scripts run again."""
+        if self._still:
+            await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
+            self._still = False
+
+    async def _later(self) -> None:
+        """Blank, when nobody wanted it for a while: what lies there costs nothing."""
+        await asyncio.sleep(SOON)
+        self._blanking = True
+        try:
+            async with asyncio.timeout(BLANK):
+                await self.page.goto("about:blank", timeout=0)
+                await self.wake()
+        except (Error, TimeoutError):
+            self._crashed = True
+        finally:
+            self._blanking = False
+
     async def close(self) -> None:
         """Let go of it. Raises TimeoutError."""
+        if self._blank is not None:
+            self._blank.cancel()
         async with asyncio.timeout(END):
             await self.page.close()
 

@@ -127,6 +127,7 @@ class Watch:
         elif status in REDIRECTS and "location" in found:
             await self._fail(event, "Aborted")
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
+            await self._tab.wake()
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
         elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
             got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
