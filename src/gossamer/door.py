@@ -27,7 +27,6 @@ from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
 from gossamer.judging import ended, mended, seen_whole
-from gossamer.masking import mask
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.road.reading import last_read
@@ -120,7 +119,7 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
         summary = await Census(store).summary(setup.crawl)
         if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
             return known, summary
-    outputs = [mask(output.spec) for output in setup.job.outputs]
+    outputs = [output.spec for output in setup.job.outputs]
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
@@ -211,8 +210,7 @@ class Run:
         try:
             outcomes = await asyncio.gather(*tasks)
             whole = await seen_whole(self.setup, self.store, bench.sites) if set(outcomes) == {"finished"} else ()
-            await bench.outputs.sent()
-            await bench.outputs.finish(whole)  # also when it is to go on later: the rows so far are to be read
+            await bench.outputs.finish(whole, wait=True)  # also when it is to go on later: the rows so far are to be read
         finally:
             for task in tasks:
                 task.cancel()

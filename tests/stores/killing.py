@@ -56,8 +56,7 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         one = job([str(site)], folder, per_host=8, concurrency=64)
         one.outputs = [Output(place.spec)]
         strikes = sorted((rng.uniform(0.02, 0.9) * hosts * pages, who) for who in ("worker", "store") * kills)
-        dealt = dict.fromkeys(("worker", "store"), 0)
-        door = begin(command(one))
+        dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one))
         try:
             for moment, who in strikes:
                 while web.stats()["requests"] < moment and door.poll() is None:

@@ -98,11 +98,11 @@ class Outputs:
         """These lengths are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
-    async def finish(self, whole: Sequence[tuple[str, str, str]] = ()) -> None:
+    async def finish(self, whole: Sequence[tuple[str, str, str]] = (), *, wait: bool = False) -> None:
         """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
 
-        `whole`: sites, runs and moments; what a run did not see of its site is deleted. Raises SinkAway where rows wait for a
-        store that does not answer: a later run sends them.
+        `whole`: sites, runs and moments; what a run did not see of its site is deleted. Raises SinkAway where rows are left
+        for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -112,6 +112,8 @@ class Outputs:
             await self.reread()
             for sink in self._all():
                 try:
+                    if wait and isinstance(sink, Ships):
+                        await self._patiently(sink.ship, self._length(sink))
                     await self._in_thread(sink.close, self._length(sink))
                 except SinkAway as error:
                     away = error
@@ -119,13 +121,6 @@ class Outputs:
                 await self._in_thread(table.close)
         if away is not None:
             raise away
-
-    async def sent(self) -> None:
-        """Wait until all committed rows have reached the stores that only append."""
-        async with self._held():
-            for sink in self._all():
-                if isinstance(sink, Ships):
-                    await self._patiently(sink.ship, self._length(sink))
 
     def release(self) -> None:
         """Let lock, thread and connections go, however it ended."""
