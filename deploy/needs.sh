@@ -2,8 +2,10 @@
 
 # Each line: what kind of need, package, a file that shows it is there, the tests that need it.
 # A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed; so is a script of npm's.
+# A server is a program of no Debian package, got by Maven or built by Go into the user's cache (`bring`), with its version in its name.
+servers=${XDG_CACHE_HOME:-$HOME/.cache}/gossamer-servers
 needs() {
-    cat <<'LIST'
+    cat <<LIST
 program faketime       /usr/bin/faketime           tests with a clock of their own
 program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
@@ -14,6 +16,12 @@ program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 program redis-server   /usr/bin/redis-server       a store behind TLS
+program maven          /usr/bin/mvn                stores of rows: Kafka and Cassandra
+program default-jre-headless /usr/bin/java         stores of rows: Kafka and Cassandra
+program golang-go      $(command -v go || echo /usr/bin/go)  stores of rows: FerretDB
+server  kafka-4.1.0     $servers/kafka-4.1.0/ready     items to Kafka
+server  cassandra-5.0.5 $servers/cassandra-5.0.5/ready items to Cassandra
+server  ferretdb-1.24.0 $servers/ferretdb-1.24.0/ready items to MongoDB (FerretDB)
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 script  @fingerprintjs/botd .sites/botd/package/dist/botd.esm.js  the browser beside a detector of bots
@@ -46,6 +54,38 @@ fetch() {
     (cd "$folder" && npm pack --silent "$1" && tar xzf ./*.tgz && rm ./*.tgz)
 }
 
+# bring NAME-VERSION: that server, into the user's cache. Never a half one: the folder gets its name at the end.
+bring() {
+    folder=$servers/$1
+    rm -rf "$folder" "$folder.new"
+    mkdir -p "$folder.new"
+    case $1 in
+    kafka-*) jars org.apache.kafka kafka_2.13 "${1#*-}" ;;
+    cassandra-*) jars org.apache.cassandra cassandra-all "${1#*-}" ;;
+    ferretdb-*)
+        mkdir "$folder.new/build"
+        (cd "$folder.new/build" &&
+            printf 'module servers\n\ngo 1.22\n\nrequire github.com/FerretDB/FerretDB v%s\n' "${1#*-}" >go.mod &&
+            printf '//go:build tools\n\npackage servers\n\nimport _ "github.com/FerretDB/FerretDB/cmd/ferretdb"\n' >servers.go &&
+            go mod tidy && go mod vendor &&
+            # as a module it has no version of its own: its repository's build writes this file
+            echo "v${1#*-}" >vendor/github.com/FerretDB/FerretDB/build/version/version.txt &&
+            go build -mod=vendor -o ../ferretdb github.com/FerretDB/FerretDB/cmd/ferretdb && cd .. && rm -r build)
+        ;;
+    esac && touch "$folder.new/ready" && mv "$folder.new" "$folder"
+}
+
+# jars GROUP ARTIFACT VERSION: it and what it needs at run time, from Maven Central, into $folder.new.
+jars() {
+    cat >"$folder.new/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>servers</groupId><artifactId>servers</artifactId><version>1</version>
+  <dependencies><dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version></dependency></dependencies>
+</project>
+POM
+    mvn -q -B -f "$folder.new/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$folder.new"
+}
+
 # get: what can be had here. Sets `missing`: the rest, its tests named. In CI nothing may be missing.
 get() {
     if [ -n "$(needed)" ] && command -v apt-get >/dev/null; then
@@ -58,13 +98,17 @@ get() {
         fi
         for package in $(needed site); do unpack "$package" || :; done
     fi </dev/null >&2
+    for server in $(needed server); do
+        echo "test: getting $server" >&2
+        bring "$server" || :
+    done </dev/null >&2
     if command -v npm >/dev/null; then
         for package in $(needed script); do fetch "$package" || :; done
     fi </dev/null >&2
     missing=$(needed)
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do
-        [ -e "$file" ] || echo "test: skipped, for want of $package (where it can, ./test gets it: as root on Debian, with npm): $tests" >&2
+        [ -e "$file" ] || echo "test: skipped, for want of $package (where it can, ./test gets it: as root on Debian, with npm, Maven, Go): $tests" >&2
     done
     if [ "${CI:-}" = true ]; then
         echo "test: in CI nothing may be missing:$missing" >&2

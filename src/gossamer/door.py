@@ -210,7 +210,7 @@ class Run:
         try:
             outcomes = await asyncio.gather(*tasks)
             whole = await seen_whole(self.setup, self.store, bench.sites) if set(outcomes) == {"finished"} else ()
-            await bench.outputs.finish(whole)  # also when it is to go on later: the rows so far are to be read
+            await bench.outputs.finish(whole, wait=True)  # rows so far are to be read, also when it is to go on
         finally:
             for task in tasks:
                 task.cancel()

@@ -70,6 +70,10 @@ class SinkError(GossamerError):
     exit_code = 20
 
 
+class SinkAway(SinkError):
+    """A store of rows does not answer now, or cannot take rows now: it may come back by itself."""
+
+
 class NoProxyLeft(GossamerError):
     """A crawl that has proxies has none that works: nothing is sent without one."""
 

@@ -105,6 +105,20 @@ class FileSink(Protocol):
         """End the output at `committed` bytes (closes the last Parquet part); once a process, under the lock."""
 
 
+@runtime_checkable
+class Ships(FileSink, Protocol):
+    """A FileSink whose committed rows travel on to a store that only appends."""
+
+    def ship(self, committed: int) -> None:
+        """Send on what is committed and not sent. Raises SinkAway."""
+
+    def full(self, committed: int) -> bool:
+        """Whether so much waits to be sent that no more is to come."""
+
+    def drop(self) -> None:
+        """Let the connection go; nothing else is touched."""
+
+
 class FileOutput(Protocol):
     """A file output: it routes rows to its exact files, one for all kinds or one a kind."""
 
@@ -128,10 +142,10 @@ class TableSink(Protocol):
         """The output's name; the store keeps under it that it was prepared."""
 
     def prepare(self) -> int:
-        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull."""
+        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull; SinkAway, then it is called again."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Make the rows durable in one transaction."""
+        """Make the rows durable, best in one transaction. Raises SinkAway, then it is called again with the same rows."""
 
     def close(self) -> None:
         """Let the connection go."""

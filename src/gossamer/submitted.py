@@ -12,8 +12,10 @@ from gossamer.collectors.unlocker.table import lent
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.job import Job, Output, Setup
+from gossamer.masking import mask
 from gossamer.settings import Settings
 from gossamer.sinks.formats import FORMATS, parse
+from gossamer.sinks.place import bare_secret, journals, kind_of, place
 from gossamer.targets import read
 
 VERSION = 1
@@ -108,6 +110,16 @@ def shareable(specs: list[str]) -> None:
             raise UsageError(
                 f"-o {spec}: the workers of a fleet have no common standard output: give a folder, as -o out/"
             )
+        if kind := kind_of(spec):
+            if bare_secret(spec):
+                raise UsageError(
+                    f"-o {mask(spec)}: a secret does not travel: write ${{env:NAME}} or ${{file:PATH}} for it"
+                )
+            if journals(spec) and "journal" not in place(spec).given:
+                raise UsageError(
+                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all workers reach, as ?journal=/shared/out"
+                )
+            continue
         path, form = folder_of(spec)
         if path is None:
             raise UsageError(
@@ -137,6 +149,8 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 def part(spec: str, segment: str) -> str:
     """The part of a shared output that one process writes."""
+    if kind_of(spec):
+        return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
     return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
 
@@ -149,7 +163,7 @@ def segments(paths: list[str]) -> set[str]:
 def folders(setup: Setup) -> list[Path]:
     """The folders of a job's outputs; they are made where they are missing."""
     specs = [*(one.spec for one in setup.job.outputs), *([setup.job.pages] if setup.job.pages else [])]
-    return sorted({Path(parse(spec).path).parent for spec in specs})
+    return sorted({Path(parse(spec).path).parent for spec in specs if not kind_of(spec)})
 
 
 def _stem(spec: str) -> str:

@@ -38,7 +38,7 @@ def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str)
         ("out", "names no format"), ("", "names no format"), (".csv", "names no format"), ("a/.jsonl", "names no format"),
         ("out.json", "did you mean jsonl"), ("out.xlsx", r"\.jsonl \.csv \.parquet \.sqlite"), ("out.cvs", "did you mean csv"),
         ("out:jsnol", "did you mean jsonl"), ("out.jsonl:", "no format ''"), ("out.jsonl.gz", r"no format for \.gz"),
-        ("out.warc.gz", "no WARC output yet"), ("postgresql://h/db", "no output to a store yet"), ("s3://b/k.jsonl", "store"),
+        ("out.warc.gz", "no WARC output yet"), ("postgrsql://h/db", "did you mean postgresql://"), ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
         (":csv", "names no format"), ("/", "names no format"), ("-:csv", "-"),
     ],
 )  # fmt: skip
@@ -51,7 +51,7 @@ def test_what_is_off_gets_one_line(spec: str, says: str) -> None:
 
 def test_passwords_of_stores_are_not_repeated() -> None:
     with pytest.raises(UsageError) as raised:
-        parse("postgresql://joe:hunter2@db/x?sslkey=1&password=hunter2")
+        parse("kafka://joe:hunter2@db/x?sslkey=1&password=hunter2")
     assert "hunter2" not in str(raised.value)
 
 

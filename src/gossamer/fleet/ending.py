@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gossamer import sites as site_files
 from gossamer import submitted
 from gossamer.assemble import outputs, policy
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, SinkAway
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue
 from gossamer.frontier.crawls import Crawls
@@ -83,6 +83,9 @@ class Ending:
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
+            except SinkAway as error:  # rows wait for a store: they are sent before the crawl has ended
+                log.warning("crawl %s: %s", task.name, error)
+                return False
             except GossamerError as error:
                 log.warning("crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error)
             await crew.unname(f"{task.name}/{segment}", "seal")

@@ -13,6 +13,7 @@ import msgspec
 from gossamer.errors import ConfigError, InUse, UsageError
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
+from gossamer.masking import mask
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
@@ -142,7 +143,7 @@ class Crawls:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
-        fields: dict[str, str] = {"state": state, "ended_at": "", "outputs": json.dumps(outputs)}
+        fields: dict[str, str] = {"state": state, "ended_at": "", "outputs": json.dumps([mask(one) for one in outputs])}
         fields["reason"] = "" if state == "running" else SUBMITTING
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})

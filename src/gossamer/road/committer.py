@@ -78,6 +78,7 @@ class Committer:
             await self._commit(batch)
             self.under_way = []
             self.on_settled(batch)
+            await self._outputs.ship()
 
     def close(self) -> None:
         """Commit what waits, then end `run`."""

@@ -1,6 +1,7 @@
 """The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts log.
 
-All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it is cut.
+All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it is cut. Stores of rows
+that do not answer are waited for; meanwhile the committer fills up, and nothing more is claimed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, TableSink
+from gossamer.errors import SinkAway
+from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Ships, TableSink
+from gossamer.road.waiting import Say, Waiting
 from gossamer.visit import Row, Visit
 
 Moves = Sequence[tuple[str, int, int]]
@@ -23,16 +26,18 @@ Append = Callable[[list[Row]], Awaitable[Moves]]
 
 class Outputs:
     """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where another process has closed
-    them, because this one gave no sign of life."""
+    them, because this one gave no sign of life. `say`: hears of outages of stores of rows; without it, and after `stop`,
+    they are errors."""
 
     def __init__(
         self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
-        ours: Callable[[], Awaitable[None]] | None = None,
+        ours: Callable[[], Awaitable[None]] | None = None, say: Say | None = None, stop: asyncio.Event | None = None,
     ) -> None:  # fmt: skip
         self._frontier, self._alone, self._ours = frontier, alone, ours
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
+        self._waiting = Waiting(say, stop)
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._locked = False
@@ -44,12 +49,17 @@ class Outputs:
             await self.reread()
             for output in self._files:
                 for sink in output.sinks():
-                    await self._in_thread(sink.append, self._lengths[sink.target()], ())
+                    await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
-        if self._log is not None or (self._tables and (rows or any(visit.gone for visit in batch))):
-            await self._in_thread(self._write_aside, batch, rows)
+        if self._log is not None or self._known is not None:
+            await self._in_thread(self._note, batch)
+        for table in self._tables if rows else ():
+            await self._patiently(table.upsert, rows)
+        if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
+            for history in self._histories:
+                await self._patiently(history.gone, gone)
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
@@ -66,32 +76,67 @@ class Outputs:
             sinks = {sink.target(): sink for output in self._files for sink, _ in output.route(rows)}
             if not self._alone or not sinks.keys() <= self._lengths.keys():
                 await self.reread()
-            yield lambda rows: self._in_thread(self._append, rows, sinks)
+            yield lambda rows: self._patiently(self._append, rows, sinks)
+
+    async def ship(self) -> None:
+        """Send committed rows on to stores that only append. One that does not answer is waited for when too much waits for it."""
+        shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
+        if not shipped or (self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)):
+            return
+        async with self._held():
+            for sink in shipped:
+                if sink.full(self._length(sink)):
+                    await self._patiently(sink.ship, self._length(sink))
+                    continue
+                try:
+                    await self._in_thread(sink.ship, self._length(sink))
+                    await self._waiting.back()
+                except SinkAway as error:
+                    await self._waiting.away(error)
 
     def moved(self, moves: Moves) -> None:
         """These lengths are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
-    async def finish(self, whole: Sequence[tuple[str, str, str]] = ()) -> None:
+    async def finish(self, whole: Sequence[tuple[str, str, str]] = (), *, wait: bool = False) -> None:
         """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
 
-        `whole`: sites, runs and moments; what a run did not see of its site is deleted.
+        `whole`: sites, runs and moments; what a run did not see of its site is deleted. Raises SinkAway where rows are left
+        for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
         """
+        away: SinkAway | None = None
         async with self._held():
             for history in self._histories:
                 for one in whole:
-                    await self._in_thread(history.unseen, *one)
+                    await self._patiently(history.unseen, *one)
             await self.reread()
-            for output in self._files:
-                for sink in output.sinks():
-                    await self._in_thread(sink.close, self._lengths.get(sink.target(), 0))
+            for sink in self._all():
+                try:
+                    if wait and isinstance(sink, Ships):
+                        await self._patiently(sink.ship, self._length(sink))
+                    await self._in_thread(sink.close, self._length(sink))
+                except SinkAway as error:
+                    away = error
             for table in self._tables:
                 await self._in_thread(table.close)
+        if away is not None:
+            raise away
 
     def release(self) -> None:
-        """Let lock and thread go, however it ended."""
+        """Let lock, thread and connections go, however it ended."""
+        for table in self._tables:
+            self._thread.submit(table.close)
+        for sink in self._all():
+            if isinstance(sink, Ships):
+                self._thread.submit(sink.drop)
         self._thread.shutdown(wait=True)
         os.close(self._lock)
+
+    def _all(self) -> list[FileSink]:
+        return [sink for output in self._files for sink in output.sinks()]
+
+    def _length(self, sink: FileSink) -> int:
+        return self._lengths.get(sink.target(), 0)
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
@@ -117,7 +162,7 @@ class Outputs:
             found = zip(sinks, await self._frontier.lengths(list(sinks)), strict=True)
             known = {path: length for path, length in found if length is not None}
         for path in sinks.keys() - known.keys():
-            known[path] = await self._in_thread(sinks[path].prepare)
+            known[path] = await self._patiently(sinks[path].prepare)
             await self._frontier.base(path, known[path])
         self._lengths = known
 
@@ -129,17 +174,14 @@ class Outputs:
             for path, sink in sinks.items()
         ]
 
-    def _write_aside(self, batch: list[Visit], rows: list[Row]) -> None:
+    def _note(self, batch: list[Visit]) -> None:
         if self._log is not None:
             self._log.write([attempt for visit in batch for attempt in visit.attempts])
         if self._known is not None:
             self._known.write([visit.seen for visit in batch if visit.seen is not None])
-        if rows:
-            for table in self._tables:
-                table.upsert(rows)
-        if gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]:
-            for history in self._histories:
-                history.gone(gone)
+
+    def _patiently(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return self._waiting.through(lambda: self._in_thread(call, *args))
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)

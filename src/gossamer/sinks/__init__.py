@@ -8,6 +8,10 @@
 | `jsonl`, `csv` | what the bytes of such a file are; `jsonl` also has the standard output |
 | `parquet` | a folder of closed parts, fed by an exact journal; `rows` fits values to columns, `arrow` uses pyarrow |
 | `sqlite` | a database that upserts by key |
+| `place` | the URL of a store: which kind, our parameters, secrets |
+| `upserting` | what stores of one row a key share; `postgresql`, `mongodb`, `cassandra`, `valkey` (hashes) are its drivers |
+| `journal` | what stores share that only append; `kafka`, `webhook`, `valkey` (lists) are its shippers |
+| `aside` | rows that a store refuses |
 | `columns` | which columns a kind has, and what a value becomes in a cell |
 
 What the road does with a file, under the crawl's output lock: ask the store for the length of `target()`; when it knows

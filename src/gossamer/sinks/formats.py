@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gossamer.errors import UsageError
-from gossamer.masking import mask
 from gossamer.parts import FileSink, TableSink
 from gossamer.sinks.columns import Columns
+from gossamer.sinks.place import FORMS, Place, check, place
 from gossamer.visit import Row
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite")
@@ -19,7 +19,7 @@ _NAMES = ".jsonl .csv .parquet .sqlite"
 
 
 class Output(NamedTuple):
-    """What an `-o` names: a path and one of FORMATS, or `-` and `stdout`."""
+    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind (`place.FORMS`)."""
 
     path: str
     format: str
@@ -34,7 +34,7 @@ def parse(spec: str) -> Output:
     if spec in ("-", "-:jsonl"):
         return Output("-", "stdout")
     if "://" in spec:
-        raise UsageError(f"-o {mask(spec)}: no output to a store yet; outputs are files ({_NAMES}) and - for stdout")
+        return Output(spec, check(spec))
     path, colon, forced = spec.rpartition(":")
     if path == "-":
         raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
@@ -104,13 +104,18 @@ def kind_path(path: str, kind: str) -> str:
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
 
-def open_output(spec: str, columns: Columns, *, overwrite: bool = False, owner: str = "") -> FileOutput | TableSink:
+def open_output(
+    spec: str, columns: Columns, *, overwrite: bool = False, owner: str = "", folder: str = "."
+) -> FileOutput | TableSink:
     """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds (`columns.page_columns`,
-    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has. Nothing is touched before `prepare`.
+    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has; `folder`: the crawl's own. Nothing is touched
+    before `prepare`.
 
-    Raises UsageError for a spec that is off, ConfigError when Parquet's library is missing.
+    Raises UsageError for a spec that is off, ConfigError when a format's or store's library is missing.
     """
     path, form = parse(spec)
+    if form in FORMS:
+        return open_store(place(spec), columns, overwrite=overwrite, owner=owner, folder=folder)
     if form == "jsonl":
         from gossamer.sinks.jsonl import JsonLines
 
@@ -136,6 +141,32 @@ def open_output(spec: str, columns: Columns, *, overwrite: bool = False, owner: 
     from gossamer.sinks.jsonl import Stdout
 
     return Stdout()
+
+
+def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, folder: str) -> FileOutput | TableSink:
+    """The sink of a store of rows."""
+    from gossamer.sinks.aside import Aside
+
+    refuse = Aside(folder).refuse
+    if at.kind == "postgresql":
+        from gossamer.sinks.postgresql import postgresql
+
+        return postgresql(at, columns, refuse, overwrite=overwrite)
+    if at.kind == "mongodb":
+        from gossamer.sinks.mongodb import mongodb
+
+        return mongodb(at, columns, refuse, overwrite=overwrite)
+    if at.kind == "cassandra":
+        from gossamer.sinks.cassandra import cassandra
+
+        return cassandra(at, columns, refuse, overwrite=overwrite)
+    if at.kind == "valkey" and "hash" in at.given:
+        from gossamer.sinks.valkey import hashes
+
+        return hashes(at, columns, refuse, overwrite=overwrite)
+    from gossamer.sinks.journal import journal
+
+    return FileOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
 
 
 def _nearest(word: str) -> str:

@@ -31,11 +31,11 @@ class Own(NamedTuple):
 
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (), aside: str = "", keep: bool = False,
+    own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".",
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
     those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
-    `keep`: what a run before wrote there stays.
+    `keep`: what a run before wrote there stays; `folder`: the crawl's own.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -52,15 +52,17 @@ def open_all(
     apart = pages_file is not None and "page" not in columns
     usual = _no_page if apart else _stored if aside else None
     for spec, overwrite in specs:
-        put(open_output(spec, columns, overwrite=overwrite, owner=owner), usual)
+        put(open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder), usual)
     if aside:
         file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
-        put(open_output(pages_file, pages, owner=owner), _page)
+        put(open_output(pages_file, pages, owner=owner, folder=folder), _page)
     for spec, sites, kinds in own:
-        put(open_output(spec, kinds, owner=owner), partial(_of_sites, sites))
-    counted = Counter(sink.target() for output in files for sink in output.sinks())
+        put(open_output(spec, kinds, owner=owner, folder=folder), partial(_of_sites, sites))
+    counted = Counter(
+        [*(sink.target() for output in files for sink in output.sinks()), *(table.target() for table in tables)]
+    )
     for path, n in counted.items():
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")

@@ -1,0 +1,93 @@
+"""What storing a page costs: CPU of the output thread within real crawls, a microsecond figure a page for each output.
+
+    python benchmarks/storing.py [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,parquet,postgresql]
+
+The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is the CPU time (user and
+system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from e2e.runs import job
+from gossamer.door import crawl
+from gossamer.job import Output
+from gossamer.metrics.attempts import AttemptsLog
+from gossamer.road.outputs import Outputs
+from stores.places import running
+from web import preset, serve
+
+FILES = ("jsonl", "csv", "sqlite", "parquet")
+
+
+def one(spec: str, pages: int) -> None:
+    """Crawl into one output; prints microseconds of CPU a page."""
+    spent = [0]
+    was = Outputs._in_thread
+
+    def counted(self: Outputs, call: Any, *args: Any) -> Any:
+        if call == self._note or isinstance(getattr(call, "__self__", None), AttemptsLog):
+            return was(self, call, *args)
+
+        def timed(*given: Any) -> Any:
+            began = time.thread_time_ns()
+            try:
+                return call(*given)
+            finally:
+                spent[0] += time.thread_time_ns() - began
+
+        return was(self, timed, *args)
+
+    Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
+    with (
+        serve(preset("real2k", pages=pages, robots=("allow",))) as web,
+        tempfile.TemporaryDirectory(prefix="gt-") as name,
+    ):
+        work = job(web.plan.seeds(), Path(name), per_host=80, concurrency=64)
+        work.outputs = [Output(spec.replace("FOLDER", name))]
+        summary = asyncio.run(crawl(work))
+        print(spent[0] / 1000 / summary.pages)
+
+
+def main() -> None:
+    """All outputs, rounds interleaved; medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="jsonl,csv,sqlite,parquet,postgresql")
+    parser.add_argument("--spec", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.spec:
+        one(options.spec, options.pages)
+        return
+    found: dict[str, list[float]] = {name: [] for name in options.only.split(",")}
+    for _ in range(options.rounds):
+        for name, some in found.items():
+            with ExitStack() as stack:
+                spec = f"FOLDER/out.{name}" if name in FILES else stack.enter_context(running(name)).spec
+                words = [sys.executable, __file__, "--pages", str(options.pages), "--spec", spec]
+                said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+                some.append(float(said.split()[-1]))
+    print(
+        f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f}; {options.pages} pages\n"
+    )
+    print("| output | us of CPU a page | of the rounds |\n| --- | ---: | ---: |")
+    for name, some in found.items():
+        print(f"| {name} | {statistics.median(some):.1f} | {min(some):.1f}-{max(some):.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""Cassandra and what speaks its protocol: one table a kind, keyed by `_key`; with the extra `cassandra`.
+
+Rows are single upserts at LOCAL_QUORUM, many at once; there is no transaction: the past is written before the row, and saying a batch
+twice changes nothing. A lone node whose `commitlog_sync` is `periodic` forgets the last seconds when it is killed: `batch` or
+`group`, or several replicas, keep them; a line on stderr says so. `?table=NAME` names the table, `{kind}` in it is the kind.
+What is gone is not marked here: that would need a search by page, which Cassandra does not do well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import Column, Columns
+from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, Name, Past, State
+from gossamer.sinks.jsonl import text
+from gossamer.sinks.place import Place, name
+from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
+
+_TYPES = {
+    "str": "text", "json": "text", "int": "bigint", "float": "double", "bool": "boolean", "decimal": "decimal",
+    "time": "timestamp", "strings": "list<text>",
+}  # fmt: skip
+_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+MOST = 15 << 20
+"""Bytes of a row: half a segment of the commit log, as servers have it by default, less some."""
+_AT_ONCE = 64
+
+
+def cassandra(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+    """The TableSink of a `cassandra://`. Raises ConfigError without a driver."""
+    try:
+        import cassandra.cluster  # noqa: F401
+    except ImportError:
+        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[cassandra]'") from None
+    return Upserts(Cassandra(place, columns, overwrite=overwrite), columns, refuse)
+
+
+class Cassandra:
+    """The Driver; the session keeps the connections."""
+
+    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+        self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
+        self._keyspace = urlsplit(place.url).path.strip("/")
+        self._cluster: Any = None
+        self._session: Any = None
+        self._tables: dict[str, tuple[Table, Any, Any]] = {}
+        """By kind: columns, prepared INSERT and SELECT."""
+        self._past: Any = None
+        logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # we say what goes wrong
+
+    def prepare(self, kinds: Sequence[str]) -> None:
+        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first. Their history stays."""
+        with self.begin():
+            self._warn()
+            for kind in kinds:
+                if self._overwrite:
+                    self._session.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
+                self._table(kind)
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[None]:
+        """No transaction; connects."""
+        import cassandra as words
+        from cassandra.cluster import NoHostAvailable
+
+        try:
+            if self._session is None:
+                self._connect()
+            yield
+        except (words.Unauthorized, words.AuthenticationFailed) as error:
+            raise SinkError(f"{self.where}: {_line(error)}") from error
+        except NoHostAvailable as error:
+            causes = [*error.errors.values()] if isinstance(error.errors, dict) else [error]
+            if causes and all(isinstance(one, words.AuthenticationFailed) for one in causes):
+                raise SinkError(f"{self.where}: {_line(causes[0])}") from error
+            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+        except words.InvalidRequest as error:
+            if "unconfigured table" in str(error) or "eyspace" in str(error):
+                raise SinkError(f"{self.where}: {_line(error)}") from error
+            raise Unfit(_line(error)) from error
+        except (UnicodeError, TypeError, OverflowError) as error:
+            raise Unfit(_line(error)) from error
+        except (words.DriverException, words.RequestExecutionException, OSError) as error:
+            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+        """See `upserting.Driver`."""
+        _, _, select = self._table(kind)
+        found = {}
+        for key, rows in zip(keys, self._all(select, [(clean(key),) for key in keys]), strict=True):
+            for content, *times in rows:
+                found[kind, key] = state_of(content, *(_text(at) for at in times))
+        return found
+
+    def past(self, kind: str, past: Sequence[Past]) -> None:
+        """See `upserting.Driver`."""
+        self._table(kind)
+        given = []
+        for one in past:
+            key = clean(one.name[1])
+            if one.row is None:
+                rows = self._session.execute(f'SELECT JSON * FROM {self._name(kind)} WHERE "_key" = %s', (key,))
+                was = rows.one()[0]
+            else:
+                was = clean(text(one.row.data))
+            given.append((kind, key, _time(one.state.seen_at), _time(one.until), one.state.hash, was))
+        self._all(self._past, given)
+
+    def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
+        """See `upserting.Driver`."""
+        from cassandra.query import UNSET_VALUE
+
+        table, insert, _ = self._table(kind)
+        given = []
+        for (_, state), values in zip(rows, table.values(rows, careful), strict=True):
+            if sum(len(value) for value in values if isinstance(value, str)) > MOST:
+                raise Unfit(f"a row may have {MOST} bytes")
+            if not 0 < len(values[0].encode()) < 65_536:
+                raise Unfit("a key may have 65,535 bytes, and at least one")
+            new = state is not None and state.first_seen_at == state.seen_at  # then nothing is to be erased
+            given.append([
+                UNSET_VALUE if new and value is None else _FIT[column.type](value)
+                for column, value in zip(table.columns, values, strict=True)
+            ])  # fmt: skip
+        self._all(insert, given)
+
+    def drop(self) -> None:
+        """See `upserting.Driver`."""
+        cluster, self._cluster, self._session = self._cluster, None, None
+        self._tables.clear()
+        if cluster is not None:
+            cluster.shutdown()
+
+    def _all(self, statement: Any, given: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Run a statement many times, many at once; the rows of each. The first error is raised when all have ended."""
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        found = execute_concurrent_with_args(
+            self._session, statement, given, concurrency=_AT_ONCE, raise_on_first_error=False
+        )
+        for good, result in found:
+            if not good:
+                raise result
+        return [[*result] for _, result in found]
+
+    def _connect(self) -> None:
+        import cassandra as words
+        from cassandra.auth import PlainTextAuthProvider
+        from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+        from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+        from cassandra.query import tuple_factory
+
+        split = urlsplit(self._place.url)
+        user, _, hosts = split.netloc.rpartition("@")
+        called, _, password = user.partition(":")
+        addresses = [host.rpartition(":")[0] or host if ":" in host else host for host in hosts.split(",")]
+        port = next((int(host.rpartition(":")[2]) for host in hosts.split(",") if ":" in host), 9042)
+        profile = ExecutionProfile(
+            load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy()), consistency_level=words.ConsistencyLevel.LOCAL_QUORUM,
+            request_timeout=30, row_factory=tuple_factory,
+        )  # fmt: skip
+        self._cluster = Cluster(
+            addresses, port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=10, ssl_context=self._tls(),
+            auth_provider=PlainTextAuthProvider(unquote(called), unquote(password)) if user else None,
+        )  # fmt: skip
+        self._session = self._cluster.connect(self._keyspace)
+        self._make(HISTORY, HISTORY_COLUMNS, '("_kind", "_key"), "_from"')
+        self._past = self._session.prepare(_insert(f'"{HISTORY}"', HISTORY_COLUMNS))
+
+    def _warn(self) -> None:
+        """Say when the server acknowledges what it has not on its disk."""
+        import cassandra as words
+
+        with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # a server without that table
+            found = self._session.execute("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").one()
+            if found and found[0] == "periodic":
+                print(f"gossamer: {self.where}: commitlog_sync is periodic: a node that is killed alone forgets its last seconds",
+                      file=sys.stderr)  # fmt: skip
+
+    def _tls(self) -> Any:
+        given = self._place.given
+        if given.get("tls") != "yes" and "ca_file" not in given:
+            return None
+        import ssl
+
+        return ssl.create_default_context(cafile=given.get("ca_file"))
+
+    def _table(self, kind: str) -> tuple[Table, Any, Any]:
+        """Make or widen the table of a kind, where it is not as it should be."""
+        if kind not in self._tables:
+            table, called = Table(kind, self._columns), self._name(kind)
+            self._make(called.strip('"'), table.columns, '"_key"')
+            states = ", ".join(f'"{column}"' for column in _STATES)
+            select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind != "page" else '"_key"', called)
+            insert = self._session.prepare(_insert(called, table.columns))
+            self._tables[kind] = table, insert, self._session.prepare(select)
+        return self._tables[kind]
+
+    def _make(self, called: str, columns: Sequence[Column], key: str) -> None:
+        rows = self._session.execute(
+            "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (self._keyspace, called)
+        )  # fmt: skip
+        known = dict(rows)
+        if not known:
+            body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
+            self._session.execute(f'CREATE TABLE IF NOT EXISTS "{called}" ({body}, PRIMARY KEY ({key}))')
+            return
+        if "_key" not in known:
+            raise SinkError(f"{self.where}: the table {called} is not gossamer's: name another with ?table=")
+        for column in columns:
+            if column.name not in known:
+                self._session.execute(f'ALTER TABLE "{called}" ADD "{column.name}" {_TYPES[column.type]}')
+            elif known[column.name] != _TYPES[column.type]:
+                raise SinkError(
+                    f"{self.where}: column {column.name} of {called} is {known[column.name]}, the items' is {_TYPES[column.type]}: "
+                    "name another table with ?table="
+                )
+
+    def _name(self, kind: str) -> str:
+        """The quoted name of a kind's table: letters, digits and _, 48 at most."""
+        called = name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
+        safe = re.sub(r"\W", "_", called, flags=re.ASCII)
+        if safe != called or len(safe) > 48:
+            safe = safe[:39] + "_" + hashlib.blake2b(called.encode("utf-8", "replace"), digest_size=4).hexdigest()
+        return f'"{safe}"'
+
+
+def _insert(called: str, columns: Sequence[Column]) -> str:
+    listed = ", ".join(f'"{column.name}"' for column in columns)
+    return f"INSERT INTO {called} ({listed}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def _time(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
+
+
+def _text(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat(timespec="milliseconds") + "Z"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_FIT: dict[str, Any] = dict.fromkeys(_TYPES, _same) | {
+    "time": _time, "decimal": lambda value: None if value is None else Decimal(value),
+}  # fmt: skip
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]

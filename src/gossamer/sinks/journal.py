@@ -1,0 +1,259 @@
+"""An exact journal on disk whose committed rows travel on to a store that only appends: Kafka, a webhook, a list.
+
+Rows are settled when they are in the journal, synced, as with any exact file. What is committed is sent in order, in batches
+`start..end` of journal positions; a Shipper sees to it that a batch said twice counts once: the target itself keeps the position
+(Kafka's transaction, a list's script), or hears the same bytes under the same name (a webhook). A store that is down is no reason to
+stop: BOUND bytes wait on the disk, then nothing more comes in. Positions only grow, also where the frontier came back without its
+last second: such rows may be sent twice, none is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer.errors import SinkError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.exact import failure, sync, sync_folder, write_at
+from gossamer.sinks.jsonl import encode
+from gossamer.sinks.place import Place
+from gossamer.visit import Row
+
+BOUND = 64 << 20
+"""Bytes that may wait for their store."""
+BATCH = 1 << 20
+"""Bytes that are sent in one go; a longer row is sent alone."""
+TURN = 16 << 20
+"""Bytes of a journal's file after which the next one is begun, when all is sent."""
+_FILE = re.compile(r"(\d{15})\.jsonl")
+
+
+class Line(NamedTuple):
+    """One row as it travels: `row` is its JSON."""
+
+    kind: str
+    key: str
+    host: str
+    row: msgspec.Raw
+
+
+class Shipper(Protocol):
+    """Brings batches to a store, each once. Raises SinkAway, SinkError."""
+
+    where: str
+    knows: bool
+    """Whether the store itself keeps the position; else a batch is said again with the same end and lines, until it is sent."""
+
+    def open(self) -> int:
+        """Connect; the position up to which the store has all, 0 when it does not know."""
+
+    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+        """Make a batch durable over there; the position up to which the store has all, mostly `end`."""
+
+    def drop(self) -> None:
+        """Let the connection go, also a broken one."""
+
+
+_lines = msgspec.json.Decoder(Line)
+
+
+class Journal:
+    """The Ships (`parts`) of one store."""
+
+    def __init__(self, folder: str, shipper: Shipper) -> None:
+        self._folder, self._shipper = os.path.abspath(folder), shipper
+        self._open = False
+
+    def target(self) -> str:
+        """The journal's folder."""
+        return self._folder
+
+    def prepare(self) -> int:
+        """Reach the store, begin an empty journal; 0."""
+        self._position()
+        with self._mapped():
+            shutil.rmtree(self._folder, ignore_errors=True)
+            os.makedirs(self._folder)
+            self._begin(0)
+        self._open = True
+        return 0
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`. The store must have been reached once, for it may know that more was sent."""
+        self._reach()
+        with self._mapped():
+            sent, end = self._sent()
+            start, size = self._file()
+            at = max(committed, sent, end, start)
+            if at > start + size or (committed == sent and at - start >= TURN):
+                start = self._begin(at)
+            data = encode([[row.kind, row.key, _host(row), row.data] for row in rows]) if rows else b""
+            fd = os.open(self._name(start), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                os.ftruncate(fd, at - start)
+                write_at(fd, at - start, data)
+                sync(fd)
+            finally:
+                os.close(fd)
+        return at + len(data) if rows or at > committed else committed
+
+    def ship(self, committed: int) -> None:
+        """See `parts.Ships`."""
+        self._reach()
+        sent, end = self._sent()
+        while sent < committed or end > sent:
+            data, at = self._read(sent, end if end > sent else committed, whole=end > sent)
+            if not data:
+                break
+            end = at + len(data)
+            if not self._shipper.knows:
+                self._note(at, end)
+            try:
+                sent = self._shipper.send(at, end, [_lines.decode(line) for line in data.split(b"\n")[:-1]])
+            except BaseException:
+                self.drop()
+                raise
+            self._note(sent)
+            end = 0
+
+    def full(self, committed: int) -> bool:
+        """See `parts.Ships`."""
+        return committed - self._sent()[0] >= BOUND
+
+    def close(self, committed: int) -> None:
+        """Send the rest. Raises SinkAway when that cannot be done now; a later run does it."""
+        if not os.path.isdir(self._folder):
+            return
+        self.ship(committed)
+        self.drop()
+
+    def drop(self) -> None:
+        """See `parts.Ships`."""
+        self._shipper.drop()
+        self._open = False
+
+    def _reach(self) -> None:
+        if not self._open:
+            position = self._position()
+            if position > self._sent()[0]:
+                self._note(position)
+            self._open = True
+
+    def _position(self) -> int:
+        try:
+            return self._shipper.open()
+        except BaseException:
+            self._shipper.drop()
+            raise
+
+    def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
+        """Whole lines from a position on, and where they begin: later when an earlier file is gone."""
+        first, _ = self._file()
+        start = max(start, first)
+        with self._mapped(), open(self._name(first), "rb") as file:
+            file.seek(start - first)
+            if whole:
+                return file.read(end - start), start
+            data = file.read(min(BATCH, end - start))
+            if len(data) == BATCH and data[-1:] != b"\n":
+                cut = data.rfind(b"\n") + 1
+                data = data[:cut] if cut else (data + file.readline())[: end - start]
+            return data, start
+
+    def _file(self) -> tuple[int, int]:
+        """Start and size of the current file."""
+        with self._mapped():
+            starts = [int(found[1]) for name in os.listdir(self._folder) if (found := _FILE.fullmatch(name))]
+            if not starts:
+                raise SinkError(f"{self._folder} is not as it was left: put it back, or start anew with --fresh")
+            return max(starts), os.path.getsize(self._name(max(starts)))
+
+    def _begin(self, at: int) -> int:
+        """Begin a file at a position; what is before it was sent."""
+        os.close(os.open(self._name(at), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        self._note(at)
+        for name in os.listdir(self._folder):
+            if (found := _FILE.fullmatch(name)) and int(found[1]) < at:
+                os.unlink(f"{self._folder}/{name}")
+        sync_folder(self._folder)
+        return at
+
+    def _name(self, start: int) -> str:
+        return f"{self._folder}/{start:015d}.jsonl"
+
+    def _sent(self) -> tuple[int, int]:
+        """What is sent, and the end of the batch that was being sent (0: none)."""
+        try:
+            sent, end = json.loads(Path(self._folder, "sent").read_bytes())
+            return int(sent), int(end)
+        except FileNotFoundError:
+            return 0, 0
+        except (OSError, ValueError) as error:
+            raise SinkError(f"{self._folder}/sent cannot be read: {error}") from error
+
+    def _note(self, sent: int, end: int = 0) -> None:
+        with self._mapped():
+            new = f"{self._folder}/sent.new"
+            fd = os.open(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(fd, json.dumps([sent, end]).encode())
+                sync(fd)
+            finally:
+                os.close(fd)
+            os.replace(new, f"{self._folder}/sent")
+
+    def _mapped(self) -> _Mapped:
+        return _Mapped(self._folder)
+
+
+class _Mapped:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise failure(self._folder, error) from error
+
+
+def journal(place: Place, refuse: Refuse, *, owner: str, folder: str) -> Journal:
+    """The journal of a store, in the crawl's folder or where `?journal=` says. Raises ConfigError for a client that is not there."""
+    at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
+    called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
+    return Journal(at, _shipper(place, called, refuse))
+
+
+def _shipper(place: Place, called: str, refuse: Refuse) -> Shipper:
+    if place.kind == "kafka":
+        from gossamer.sinks.kafka import Topic
+
+        return Topic(place, called, refuse)
+    if place.kind == "webhook":
+        from gossamer.sinks.webhook import Webhook
+
+        return Webhook(place, called, refuse)
+    from gossamer.sinks.valkey import Lists
+
+    return Lists(place, called, refuse)
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _host(row: Row) -> str:
+    url = row.data.get("_url") if isinstance(row.data, dict) else row.data.url
+    try:
+        return urlsplit(str(url)).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,172 @@
+"""Kafka: pages and items as JSON, keyed by host, each exactly once for readers of committed messages; with the extra `kafka`.
+
+A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a group of its own
+(`gossamer-...`): both are there or neither. A new process fences the old one before it asks for the position.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.journal import Line
+from gossamer.sinks.place import Place
+from gossamer.visit import Row
+
+LONGEST = 20.0
+"""Seconds that a call may take."""
+_HEAD = 1024
+"""Bytes that a message has besides its row, at most (its key and headers are counted)."""
+Result = TypeVar("Result")
+
+
+class Topic:
+    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka lives on a loop of its own, which runs while a call does."""
+
+    knows = True
+
+    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
+        try:
+            import aiokafka  # noqa: F401
+        except ImportError:
+            raise ConfigError(f"-o {place.where} needs a client: pip install 'gossamer[kafka]'") from None
+        self.where, self._name, self._refuse = place.where, f"gossamer-{name}", refuse
+        self._topic = urlsplit(place.url).path.strip("/")
+        self._options = _options(place)
+        self._most = 0
+        self._runner: asyncio.Runner | None = None
+        self._producer: Any = None
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
+
+    def open(self) -> int:
+        """See `journal.Shipper`; a topic that is missing is made by the brokers, or not at all."""
+        return self._run(self._open())
+
+    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+        """See `journal.Shipper`. A row that the topic is too small for is kept aside."""
+        fit = []
+        for line in lines:
+            size = len(bytes(line.row)) + len(line.key.encode()) + len(line.host) + len(line.kind.encode()) + _HEAD
+            if size > self._most:
+                why = f"a message may have {self._most} bytes (max.message.bytes of the topic)"
+                self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), why)
+            else:
+                fit.append(line)
+        self._run(self._send(end, fit))
+        return end
+
+    def drop(self) -> None:
+        """See `journal.Shipper`."""
+        runner, producer = self._runner, self._producer
+        self._runner = self._producer = None
+        if runner is not None:
+            with contextlib.suppress(Exception):
+                runner.run(_within(producer.stop(), 2.0) if producer is not None else asyncio.sleep(0))
+            runner.close()
+
+    async def _open(self) -> int:
+        import aiokafka
+        from aiokafka.admin import AIOKafkaAdminClient
+        from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+        admin = AIOKafkaAdminClient(**self._options)
+        await admin.start()
+        try:
+            if self._topic not in await admin.list_topics() and not await self._asked_for():
+                raise SinkError(
+                    f"{self.where}: there is no topic {self._topic}, and the brokers make none: make it first"
+                )
+            (found,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, self._topic)])
+            told = {entry[0]: entry[1] for resource in found.resources for entry in resource[4]}
+            self._most = int(told.get("max.message.bytes") or 1_048_588)
+            self._producer = aiokafka.AIOKafkaProducer(
+                **self._options, transactional_id=self._name, max_request_size=2 * self._most + (1 << 20)
+            )
+            await self._producer.start()
+            await self._producer.begin_transaction()  # whoever had this name before is fenced from here on
+            await self._producer.abort_transaction()
+            offsets = await admin.list_consumer_group_offsets(self._name)
+            return max((one.offset for one in offsets.values()), default=0)
+        finally:
+            await admin.close()
+
+    async def _asked_for(self) -> bool:
+        """Whether the topic is there when a producer asks for it: most brokers then make it."""
+        import aiokafka
+        from aiokafka.errors import KafkaError
+
+        async with aiokafka.AIOKafkaProducer(**self._options) as producer:
+            try:
+                return bool(await producer.partitions_for(self._topic))
+            except KafkaError:
+                return False
+
+    async def _send(self, end: int, lines: Sequence[Line]) -> None:
+        from aiokafka import TopicPartition
+        from aiokafka.structs import OffsetAndMetadata
+
+        producer = self._producer
+        await producer.begin_transaction()  # what fails in it is aborted by the next producer of this name
+        sent = [
+            await producer.send(
+                self._topic, bytes(line.row), key=line.host.encode("utf-8", "replace"),
+                headers=[("kind", line.kind.encode("utf-8", "replace")), ("key", line.key.encode("utf-8", "replace"))],
+            )
+            for line in lines
+        ]  # fmt: skip
+        await asyncio.gather(*sent)
+        position = {TopicPartition(self._topic, 0): OffsetAndMetadata(end, "")}
+        await producer.send_offsets_to_transaction(position, self._name)
+        await producer.commit_transaction()
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        from aiokafka import errors
+
+        hopeless = (
+            errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError, errors.GroupAuthorizationFailedError,
+            errors.TransactionalIdAuthorizationFailed, errors.SaslAuthenticationFailed, errors.InvalidTopicError,
+            errors.UnsupportedSaslMechanismError, errors.IllegalSaslStateError,
+        )  # fmt: skip
+        self._runner = self._runner or asyncio.Runner()
+        try:
+            return self._runner.run(_within(work, LONGEST))
+        except hopeless as error:
+            raise SinkError(f"{self.where}: {_line(error)}") from error
+        except (errors.KafkaError, OSError, TimeoutError) as error:
+            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+
+
+async def _within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    async with asyncio.timeout(seconds):
+        return await work
+
+
+def _options(place: Place) -> dict[str, Any]:
+    from aiokafka.helpers import create_ssl_context
+
+    split, given = urlsplit(place.url), place.given
+    user, _, hosts = split.netloc.rpartition("@")
+    tls = given.get("tls") == "yes" or "ca_file" in given
+    options: dict[str, Any] = {"bootstrap_servers": hosts, "client_id": "gossamer", "request_timeout_ms": 10_000}
+    options["security_protocol"] = ("SASL_" if user else "") + ("SSL" if tls else "PLAINTEXT")
+    if tls:
+        options["ssl_context"] = create_ssl_context(cafile=given.get("ca_file"))
+    if user:
+        called, _, password = user.partition(":")
+        options |= {
+            "sasl_mechanism": given.get("sasl", "PLAIN"), "sasl_plain_username": unquote(called),
+            "sasl_plain_password": unquote(password),
+        }  # fmt: skip
+    return options
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,224 @@
+"""MongoDB and what speaks its protocol: one collection a kind, `_id` is the key; with the extra `mongodb`.
+
+Writes are acknowledged by a majority and its journals. There is no transaction: the past is written before the row, and saying a
+batch twice changes nothing. `?collection=NAME` names the collection, `{kind}` in it is the kind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, DecimalException
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import Columns, cell
+from gossamer.sinks.history import HISTORY, SIGHTINGS, Name, Past, State, stored
+from gossamer.sinks.place import Place, name
+from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
+from gossamer.visit import Row
+
+_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+_WIDE = 2**63
+_HOPELESS = (13, 18, 8000)
+"""Unauthorized, AuthenticationFailed, Atlas' word for both."""
+_UNFIT = (2, 9, 14, 17280, 10334, 121, 11000)
+"""BadValue, FailedToParse, TypeMismatch, key too long, too large, a validator says no, another unique index."""
+
+
+def mongodb(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
+    """The TableSink of a `mongodb://`. Raises ConfigError without a driver."""
+    try:
+        import pymongo  # noqa: F401
+    except ImportError:
+        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[mongodb]'") from None
+    return HistoryUpserts(Mongo(place, columns, overwrite=overwrite), columns, refuse)
+
+
+class Mongo:
+    """The Driver; pymongo keeps the connections."""
+
+    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+        self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
+        self._client: Any = None
+        self._base: Any = None
+        self._made: set[str] = set()
+
+    def prepare(self, kinds: Sequence[str]) -> None:
+        """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their history."""
+        with self.begin():
+            for kind in kinds:
+                if self._overwrite:
+                    self._base.drop_collection(self._name(kind))
+                    self._base[HISTORY].delete_many({"_kind": kind})
+                self._collection(kind)
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[None]:
+        """No transaction; connects."""
+        import pymongo
+        from bson.errors import BSONError
+        from pymongo import errors
+
+        try:
+            if self._client is None:
+                self._client = pymongo.MongoClient(
+                    self._place.url, w="majority", journal=True, serverSelectionTimeoutMS=5000, connectTimeoutMS=10_000,
+                    socketTimeoutMS=60_000, appname="gossamer", retryWrites=False,
+                )  # fmt: skip
+                self._base = self._client[urlsplit(self._place.url).path.strip("/")]
+                self._base.command("ping")
+            yield
+        except errors.ConfigurationError as error:
+            raise SinkError(f"{self.where}: {error}") from error
+        except errors.BulkWriteError as error:
+            worst = (error.details.get("writeErrors") or error.details.get("writeConcernErrors") or [{}])[0]
+            raise self._failure(int(worst.get("code", 0)), str(worst.get("errmsg", error))) from error
+        except errors.OperationFailure as error:
+            raise self._failure(error.code or 0, str(error)) from error
+        except (
+            BSONError,
+            errors.InvalidOperation,
+            errors.DocumentTooLarge,
+            OverflowError,
+            UnicodeError,
+            DecimalException,
+        ) as error:
+            raise Unfit(str(error)[:300]) from error
+        except errors.PyMongoError as error:
+            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+        """See `upserting.Driver`."""
+        names = {clean(key): key for key in keys}
+        found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
+        return {(kind, names[one["_id"]]): state_of(*(one.get(part) for part in _STATES)) for one in found}
+
+    def past(self, kind: str, past: Sequence[Past]) -> None:
+        """See `upserting.Driver`."""
+        import pymongo
+
+        rows = self._collection(kind)
+        write = []
+        for one in past:
+            key = clean(one.name[1])
+            was = rows.find_one({"_id": key}) if one.row is None else _document(one.row, one.state)
+            named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
+            told = {**named, "_until": one.until, "_hash": one.state.hash, "_data": was}
+            write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
+        self._base[HISTORY].bulk_write(write, ordered=False)
+
+    def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
+        """See `upserting.Driver`."""
+        import pymongo
+
+        collection = self._collection(kind)
+        whole = [_document(row, state, careful) for row, state in rows]
+        known = {one["_id"] for one in collection.find({"_id": {"$in": [one["_id"] for one in whole]}}, {"_id": 1})}
+        write = [
+            pymongo.ReplaceOne({"_id": one["_id"]}, one, upsert=True) if one["_id"] in known else pymongo.InsertOne(one)
+            for one in whole
+        ]  # fmt: skip
+        collection.bulk_write(write, ordered=False)
+
+    def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
+        """See `upserting.Historian`."""
+        import pymongo
+
+        self._base[SIGHTINGS].bulk_write([
+            pymongo.ReplaceOne({"_id": {"_kind": kind, "_key": clean(key)}}, {"_run": run}, upsert=True) for key, run in runs
+        ], ordered=False)  # fmt: skip
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """See `upserting.Historian`."""
+        for kind in self._items():
+            for url, at in pages:
+                self._collection(kind).update_many(
+                    {"_url": clean(url), "_deleted_at": None, "_seen_at": {"$lte": at}}, {"$set": {"_deleted_at": at}}
+                )
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """See `upserting.Historian`."""
+        total = 0
+        for kind in self._items():
+            rows = self._collection(kind)
+            left = [
+                one["_id"]
+                for one in rows.find({"_site": site, "_deleted_at": None, "_seen_at": {"$lte": at}}, {"_id": 1})
+            ]
+            for first in range(0, len(left), 500):
+                some = [{"_kind": kind, "_key": key} for key in left[first : first + 500]]
+                met = {one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})}
+                gone = [one["_key"] for one in some if one["_key"] not in met]
+                total += rows.update_many({"_id": {"$in": gone}}, {"$set": {"_deleted_at": at}}).modified_count
+        return total
+
+    def drop(self) -> None:
+        """See `upserting.Driver`."""
+        client, self._client, self._base = self._client, None, None
+        self._made.clear()
+        if client is not None:
+            client.close()
+
+    def _items(self) -> set[str]:
+        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {"page"}
+
+    def _collection(self, kind: str) -> Any:
+        rows = self._base[self._name(kind)]
+        if kind not in self._made:
+            if kind != "page":
+                rows.create_index("_url")
+            self._made.add(kind)
+        return rows
+
+    def _name(self, kind: str) -> str:
+        return clean(name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))).replace("$", "_")
+
+    def _failure(self, code: int, why: str) -> Exception:
+        why = " ".join(why.split())[:300]
+        if code in _HOPELESS:
+            return SinkError(f"{self.where}: {why}")
+        if code in _UNFIT:
+            return Unfit(why)
+        return SinkAway(f"{self.where} does not take rows: {why}")
+
+
+def _document(row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
+    data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+    whole = data if state is None else {**data, **stored(row, state)}
+    return {"_id": clean(row.key), **_value(whole, careful)}
+
+
+def _value(value: Any, careful: bool) -> Any:
+    """A value as BSON has it; what BSON has no form for becomes text."""
+    if type(value) is str:
+        return clean(value) if careful else value
+    if value is None or type(value) is bool or (type(value) is int and -_WIDE <= value < _WIDE):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {str(_value(str(field), careful)): _value(part, careful) for field, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_value(part, careful) for part in value]
+    return _value(str(cell(value)), careful)
+
+
+def _number(value: Decimal) -> Any:
+    """A float where that says the same number, else what has all digits."""
+    from bson import Decimal128
+
+    if not value.is_finite():
+        return None
+    return number if Decimal(repr(number := float(value))) == value else Decimal128(value)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]

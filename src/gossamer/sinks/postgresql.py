@@ -1,0 +1,264 @@
+"""PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra `postgres`.
+
+`?table=NAME` names the table (`{kind}` in it is the kind, a dot parts the schema), `?as=jsonb` keeps an item's own fields in one column.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import Column, Columns
+from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
+from gossamer.sinks.jsonl import text
+from gossamer.sinks.place import Place, name
+from gossamer.sinks.upserting import HistoryUpserts, Table, Unfit, Written, clean, state_of
+
+_TYPES = {
+    "str": "text", "json": "jsonb", "int": "bigint", "float": "double precision", "bool": "boolean", "decimal": "numeric",
+    "time": "timestamptz", "strings": "text[]",
+}  # fmt: skip
+_WIDER = {
+    "text": ("character varying", "character"), "bigint": ("integer", "smallint", "numeric", "text"), "jsonb": ("json", "text"),
+    "double precision": ("numeric", "real", "text"), "timestamptz": ("timestamp with time zone", "text"), "text[]": (),
+}  # fmt: skip
+"""Types of columns that others made which take ours without a silent loss."""
+_STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+_TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+_UNFIT = ("21", "22", "23", "54")
+_PASSING = ("08", "25006", "40", "53", "55P03", "57")
+_HOPELESS = ("28", "42501", "3D", "3F")
+_REFUSED = ("authentication failed", "does not exist", "permission denied", "no pg_hba.conf entry", "is not permitted to log in",
+            "no password supplied", "invalid connection option", "invalid URI", "invalid port", "invalid sslmode")  # fmt: skip
+
+
+def postgresql(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
+    """The TableSink of a `postgresql://`. Raises ConfigError without a driver, UsageError."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[postgres]'") from None
+    if place.given.get("as", "columns") not in ("columns", "jsonb"):
+        raise UsageError(f"-o {place.where}: as={place.given['as']} is neither columns nor jsonb")
+    return HistoryUpserts(Postgres(place, columns, overwrite=overwrite), columns, refuse)
+
+
+class Postgres:
+    """The Driver. The connection is made when it is needed."""
+
+    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+        self.where = place.where
+        self._url, self._given, self._overwrite = place.url, place.given, overwrite
+        self._columns = columns
+        self._base: Any = None
+        self._tables: dict[str, tuple[Table, str, str, str]] = {}
+        """By kind: columns, quoted name, COPY and upsert statement."""
+
+    def prepare(self, kinds: Sequence[str]) -> None:
+        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of the kinds."""
+        with self.begin():
+            if self._overwrite:
+                for kind in kinds:
+                    self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
+                self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+                self._base.execute(f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)])
+            for kind in kinds:
+                self._table(kind)
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[None]:
+        """A transaction."""
+        import psycopg
+
+        try:
+            if self._base is None:
+                self._connect()
+            with self._base.transaction():
+                yield
+        except psycopg.Error as error:
+            self._tables.clear()  # what was made in this transaction is gone with it
+            raise self._failure(error) from error
+        except UnicodeError as error:
+            raise Unfit(str(error)) from error
+
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+        """States of the keys' rows; nobody else writes the table until the transaction ends."""
+        _, table, _, _ = self._table(kind)
+        names = {clean(key): key for key in keys}
+        self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
+        states = ", ".join(f"to_char({column} AT TIME ZONE 'UTC', '{_TIME}')" for column in _STATES)
+        found = self._base.execute(f"SELECT _key, _hash, {states} FROM {table} WHERE _key = ANY(%s)", [[*names]])
+        return {(kind, names[key]): state_of(*state) for key, *state in found}
+
+    def past(self, kind: str, past: Sequence[Past]) -> None:
+        """See `upserting.Driver`."""
+        _, table, _, _ = self._table(kind)
+        for one in past:
+            key, was = clean(one.name[1]), "to_jsonb(t)"
+            given = [kind, key, one.state.seen_at, one.until, one.state.hash, key]
+            source = f"FROM {table} t WHERE _key = %s"
+            if one.row is not None:
+                was, source, given[-1] = "%s::jsonb", "", clean(text(one.row.data))
+            self._base.execute(
+                f"INSERT INTO {self._beside(HISTORY)} (_kind, _key, _from, _until, _hash, _data) "
+                f"SELECT %s, %s, %s::timestamptz, %s::timestamptz, %s, {was} {source} ON CONFLICT DO NOTHING", given,
+            )  # fmt: skip
+
+    def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
+        """COPY, then one INSERT ... ON CONFLICT."""
+        table, _, copy, insert = self._table(kind)
+        with self._base.cursor() as cursor:
+            with cursor.copy(copy) as lines:
+                for row in table.values(rows, careful):
+                    lines.write_row(row)
+            cursor.execute(insert)
+
+    def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
+        """See `upserting.Historian`."""
+        self._table(kind)
+        self._base.execute(
+            f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
+            "ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run WHERE s._run <> excluded._run",
+            [kind, [clean(key) for key, _ in runs], [run for _, run in runs]],
+        )  # fmt: skip
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """See `upserting.Historian`."""
+        urls, times = [clean(url) for url, _ in pages], [at for _, at in pages]
+        for kind in self._items():
+            self._base.execute(
+                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], %s::timestamptz[]) AS p (url, at) "
+                "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at", [urls, times],
+            )  # fmt: skip
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """See `upserting.Historian`."""
+        return sum(
+            self._base.execute(
+                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s "
+                f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s AND s._key = t._key AND s._run = %s)",
+                [at, site, at, kind, run],
+            ).rowcount
+            for kind in self._items()
+        )  # fmt: skip
+
+    def _items(self) -> set[str]:
+        """Kinds of items that are here, as far as we know."""
+        self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        told = {kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")}
+        return {*self._columns, *self._tables, *told} - {"page"}
+
+    def drop(self) -> None:
+        """See `upserting.Driver`."""
+        base, self._base = self._base, None
+        self._tables.clear()
+        if base is not None:
+            base.close()
+
+    def _connect(self) -> None:
+        import psycopg
+
+        base: Any = psycopg.connect(
+            self._url, autocommit=True, prepare_threshold=2, application_name="gossamer", client_encoding="UTF8",
+            connect_timeout=10, keepalives_idle=30, keepalives_interval=10, keepalives_count=3, tcp_user_timeout=60_000,
+        )  # fmt: skip
+        self._base = base
+        base.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        base.execute("SET lock_timeout = '30s'")
+
+    def _table(self, kind: str) -> tuple[Table, str, str, str]:
+        """Make or widen the table of a kind inside the transaction, where it is not as it should be."""
+        if kind in self._tables:
+            return self._tables[kind]
+        table, called = Table(kind, self._columns, whole=self._given.get("as") == "jsonb"), self._name(kind)
+        if kind != "page":
+            self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+            self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        self._made(
+            called,
+            table.columns,
+            "_key",
+            f"table {called} of {self.where} is not gossamer's: name another with ?table=",
+        )
+        if kind != "page":
+            index = _quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
+            if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
+                self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} (_url)")
+        incoming = _quoted(f"_in {kind}")
+        typed = ", ".join(f"{_quoted(column.name)} {_TYPES[column.type]}" for column in table.columns)
+        self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")
+        self._base.execute(f"CREATE TEMPORARY TABLE {incoming} ({typed}) ON COMMIT DELETE ROWS")
+        listed = ", ".join(map(_quoted, table.names))
+        changed = ", ".join(f"{_quoted(one)} = excluded.{_quoted(one)}" for one in table.names[1:])
+        insert = (
+            f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
+            f"ON CONFLICT (_key) DO UPDATE SET {changed}"
+        )
+        self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
+        return self._tables[kind]
+
+    def _made(self, called: str, columns: Sequence[Column], key: str, foreign: str = "") -> None:
+        """See that a table is there and has these columns."""
+        found = self._base.execute(
+            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
+        )  # fmt: skip
+        known = dict(found.fetchall())
+        if not known:
+            body = ", ".join(f"{_quoted(column.name)} {_TYPES[column.type]}" for column in columns)
+            self._base.execute(f"CREATE TABLE IF NOT EXISTS {called} ({body}, PRIMARY KEY ({key}))")
+            return
+        if "_key" not in known:
+            raise UsageError(foreign)
+        for column in columns:
+            kind, there = _TYPES[column.type], known.get(column.name)
+            if there is not None and there != kind and there not in _WIDER.get(kind, ("text", "character varying")):
+                raise SinkError(
+                    f"{self.where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another "
+                    "table with ?table="
+                )
+        if missing := [column for column in columns if column.name not in known]:
+            added = ", ".join(f"ADD COLUMN IF NOT EXISTS {_quoted(one)} {_TYPES[kind]}" for one, kind in missing)
+            self._base.execute(f"ALTER TABLE {called} {added}")
+
+    def _name(self, kind: str) -> str:
+        called = name(self._given.get("table"), kind, next(iter(self._columns), kind))
+        schema, dot, own = called.partition(".") if self._given.get("table") else ("", "", called)
+        return f"{_quoted(schema)}.{_quoted(own)}" if dot else _quoted(called)
+
+    def _beside(self, own: str) -> str:
+        schema, dot, _ = self._given.get("table", "").partition(".")
+        return f"{_quoted(schema)}.{own}" if dot else own
+
+    def _failure(self, error: Any) -> Exception:
+        import psycopg
+
+        code, why = error.sqlstate or "", " ".join(str(error).split())[:300]
+        if code.startswith(_UNFIT) or (not code and isinstance(error, psycopg.DataError)):
+            return Unfit(why)
+        if code.startswith(_HOPELESS) or (not code and any(words in why for words in _REFUSED)):
+            return SinkError(f"{self.where}: {why}")
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or code.startswith(_PASSING):
+            return SinkAway(f"{self.where} does not take rows: {why}")
+        if code == "42804":
+            return SinkError(
+                f"{self.where}: the items do not fit a column that is there: {why}; name another table with ?table="
+            )
+        return SinkError(f"{self.where}: {why}")
+
+
+def _quoted(called: str) -> str:
+    raw = clean(called).encode()
+    if len(raw) > 63:  # PostgreSQL would cut it, and two might be the same then
+        called = raw[:50].decode("utf-8", "ignore") + hashlib.blake2b(raw, digest_size=6).hexdigest()
+    return '"' + clean(called).replace('"', '""') + '"'
+
+
+def _number(called: str) -> int:
+    return int.from_bytes(hashlib.blake2b(called.encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,218 @@
+"""What all stores that keep one row a key have in common: history, rows that do not fit, connections made anew.
+
+A store is a Driver; `Upserts` makes a TableSink of it. A batch that a store refuses is halved until the row is found that
+it cannot hold; that one is kept aside (`aside`), the rest is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Protocol
+
+import msgspec
+
+from gossamer.errors import SinkAway
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
+from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
+from gossamer.sinks.rows import fitted
+from gossamer.visit import PageRecord, Row
+
+_RECORD = frozenset(PageRecord.__struct_fields__)
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+class Unfit(Exception):
+    """A store refuses a batch because of what is in it; nothing of the batch was written, or may be written again."""
+
+
+Written = tuple[Row, State | None]
+"""A row, and its state when it is an item."""
+
+
+class Driver(Protocol):
+    """One store. Calls come from one thread at a time. All raise SinkAway (then `drop` is called), SinkError, UsageError."""
+
+    where: str
+
+    def prepare(self, kinds: Sequence[str]) -> None:
+        """Connect, see to the tables of these kinds."""
+
+    def begin(self) -> contextlib.AbstractContextManager[None]:
+        """A batch: a transaction where there is one."""
+
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+        """States of the items that are there."""
+
+    def past(self, kind: str, past: Sequence[Past]) -> None:
+        """Put states that ended into the history; one that is there stays as it is."""
+
+    def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
+        """Write rows of different keys over what is there; durable when `begin` ends. `careful`: texts are cleaned. Raises Unfit."""
+
+    def drop(self) -> None:
+        """Let the connection go, also a broken one."""
+
+
+class Historian(Driver, Protocol):
+    """A store that can find items by their page, and by their site."""
+
+    def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
+        """Note which run saw an item last: (key, run)."""
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """Mark the items of pages (URL, when)."""
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """Mark a site's items that a run did not see; how many."""
+
+
+class Upserts:
+    """The TableSink over a driver."""
+
+    def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
+        self._driver, self._kinds, self._refuse = driver, tuple(kinds), refuse
+
+    def target(self) -> str:
+        """The store's URL without secrets."""
+        return self._driver.where
+
+    def prepare(self) -> int:
+        """See `parts.TableSink`."""
+        with self._whole():
+            self._driver.prepare(self._kinds)
+        return 0
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """See `parts.TableSink`."""
+        with self._whole():
+            self._some(rows)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._driver.drop()
+
+    @contextlib.contextmanager
+    def _whole(self) -> Any:
+        try:
+            yield
+        except SinkAway:
+            self._driver.drop()
+            raise
+
+    def _some(self, rows: Sequence[Row], careful: bool = False) -> None:
+        try:
+            self._batch(rows, careful)
+        except Unfit as error:
+            if careful and len(rows) == 1:
+                self._refuse(self._driver.where, rows[0], str(error))
+                return
+            half = len(rows) // 2 if careful else 0
+            for some in (rows[:half], rows[half:]):
+                if some:
+                    self._some(some, careful=True)
+
+    def _batch(self, rows: Sequence[Row], careful: bool) -> None:
+        kinds: dict[str, list[Row]] = {}
+        for row in rows:
+            kinds.setdefault(row.kind, []).append(row)
+        with self._driver.begin():
+            for kind, group in sorted(kinds.items()):
+                if kind == "page":
+                    written: list[Written] = [(row, None) for row in {row.key: row for row in group}.values()]
+                    self._driver.put(kind, written, careful)
+                else:
+                    self._items(kind, group, careful)
+
+    def _items(self, kind: str, rows: list[Row], careful: bool) -> None:
+        if runs := {row.key: row.run for row in rows if row.run}:
+            self._sighted(kind, [*runs.items()])
+        found = fold(rows, self._driver.known(kind, sorted({row.key for row in rows})))
+        if found.past:
+            self._driver.past(kind, found.past)
+        if found.rows:
+            self._driver.put(kind, [*found.rows.values()], careful)
+
+    def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
+        """This store does not keep that."""
+
+
+class HistoryUpserts(Upserts):
+    """One that marks what is gone (`parts.HistorySink`)."""
+
+    def __init__(self, driver: Historian, kinds: Iterable[str], refuse: Refuse) -> None:
+        super().__init__(driver, kinds, refuse)
+        self._historian = driver
+
+    def gone(self, pages: Sequence[tuple[str, str]]) -> None:
+        """See `parts.HistorySink`."""
+        with self._whole(), self._driver.begin():
+            self._historian.gone(pages)
+
+    def unseen(self, site: str, run: str, at: str) -> int:
+        """See `parts.HistorySink`."""
+        with self._whole(), self._driver.begin():
+            return self._historian.unseen(site, run, at)
+
+    def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
+        self._historian.sighted(kind, runs)
+
+
+class Table:
+    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`."""
+
+    def __init__(self, kind: str, columns: Columns, *, whole: bool = False) -> None:
+        declared = None if whole else columns.get(kind)
+        self.whole = declared is None
+        own = [Column("data", "json"), *(OURS if kind != "page" else ())] if declared is None else declared
+        kept = STORED if kind != "page" else ()
+        between = [column for column in (*own, *kept) if column.name not in ("_key", EXTRA)]
+        self.columns: tuple[Column, ...] = (Column("_key"), *between, Column(EXTRA, "json"))
+        self.names = tuple(column.name for column in self.columns)
+        between_names = self.names[1:-1]
+        self._record = attrgetter(*between_names) if set(between_names) <= _RECORD and between_names[1:] else None
+
+    def values(self, rows: Sequence[Written], careful: bool = False) -> list[list[Any]]:
+        """Of each row a value for each column: text, numbers, bools, lists of texts, None; JSON, times and decimals as text."""
+        if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
+            record = self._record
+            found = [
+                [row.key, *[None if value is msgspec.UNSET else value for value in record(row.data)], None]
+                for row, _ in rows
+            ]
+        else:
+            found = [[*fitted(self.columns, self._whole(row, state)).values()] for row, state in rows]
+        return [[_cleaned(value) for value in row] for row in found] if careful else found
+
+    def _whole(self, row: Row, state: State | None) -> dict[str, Any]:
+        data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+        if self.whole:
+            ours = {column.name for column in OURS} if row.kind != "page" else set()
+            own = {field: value for field, value in data.items() if field not in ours}
+            data = {**{field: value for field, value in data.items() if field in ours}, "data": own}
+        if state is not None:
+            data = {**data, **stored(row, state)}
+        return {**data, "_key": row.key}
+
+
+def state_of(
+    content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
+) -> State:
+    """A state as a store holds it; a row that others wrote may lack parts of it."""
+    return State(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
+
+
+def clean(value: str) -> str:
+    """A text that any store can hold: no NUL, no half of a surrogate pair."""
+    if "\\u0000" in value and value[:1] in "{[":  # JSON, in which a NUL is written so
+        value = _NUL.sub(r"\1\\ufffd", value)
+    return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    return [_cleaned(part) for part in value] if isinstance(value, list) else value

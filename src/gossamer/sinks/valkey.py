@@ -1,0 +1,218 @@
+"""Valkey or Redis: hashes, upserted by key, and lists, by the journal; the client is the frontier's own library.
+
+`?hash=books`: one hash, its fields are the items' keys, its values JSON. `?hash=book:{key}`: a hash an item, as `HGETALL` reads it.
+`{kind}` in a name stands for the kind. `?list=NAME`: JSON pushed to the right of a list.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import redis
+
+from gossamer.errors import SinkAway, SinkError, UsageError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import Columns, cell
+from gossamer.sinks.history import HISTORY, Name, Past, State, stored
+from gossamer.sinks.journal import Line
+from gossamer.sinks.jsonl import text
+from gossamer.sinks.place import Place
+from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
+from gossamer.visit import Row
+
+_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+_AWAY = (
+    "LOADING",
+    "READONLY",
+    "OOM",
+    "MISCONF",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "TRYAGAIN",
+    "BUSY",
+    "EXECABORT",
+    "Transaction discarded",
+    "maxmemory",
+)
+_PUSH = """
+if tonumber(redis.call('GET', KEYS[2]) or ARGV[1]) ~= tonumber(ARGV[1]) then return redis.call('GET', KEYS[2]) end
+for i = 4, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+return ARGV[2]
+"""
+KEPT = 90 * 86_400
+"""Seconds for which a list's store remembers how far it got, after the last push."""
+
+
+class Client:
+    """One connection, made when it is needed; what it raises, as ours."""
+
+    def __init__(self, place: Place) -> None:
+        scheme, _, rest = place.url.partition("://")
+        self._url, self.where = f"{scheme.replace('valkey', 'redis')}://{rest}", place.where
+        self._client: redis.Redis | None = None
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[Any]:
+        """The client; its errors become SinkAway, SinkError, Unfit."""
+        try:
+            if self._client is None:
+                self._client = redis.Redis.from_url(
+                    self._url, decode_responses=False, socket_timeout=30, socket_connect_timeout=10, retry=None
+                )
+                self._client.ping()
+            yield self._client
+        except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+            raise SinkError(f"{self.where}: {error}") from error
+        except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError, redis.ReadOnlyError) as error:
+            raise SinkAway(f"{self.where} does not take rows: {error}") from error
+        except redis.ResponseError as error:
+            if any(word in str(error) for word in _AWAY):
+                raise SinkAway(f"{self.where} does not take rows: {error}") from error
+            if "WRONGTYPE" in str(error):
+                raise SinkError(f"{self.where}: a key of that name holds something else: name another") from error
+            raise Unfit(str(error)) from error
+        except (redis.RedisError, ValueError) as error:
+            raise SinkError(f"{self.where}: {error}") from error
+
+    def drop(self) -> None:
+        """Let the connection go."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+def hashes(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+    """The TableSink of `?hash=`. Raises UsageError."""
+    if overwrite:
+        raise UsageError(f"-O {place.where}: hashes are not emptied here: write them with -o, delete them with DEL")
+    return Upserts(Hashes(place), columns, refuse)
+
+
+class Hashes:
+    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`."""
+
+    def __init__(self, place: Place) -> None:
+        self._client = Client(place)
+        self.where, self._pattern = place.where, place.given["hash"]
+        self.drop = self._client.drop
+        self._pipe: Any = None
+
+    def prepare(self, kinds: Sequence[str]) -> None:
+        """See that it is there."""
+        with self._client.use():
+            pass
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[None]:
+        """A batch."""
+        with self._client.use() as client:
+            self._pipe = client.pipeline(transaction=True)
+            yield
+            self._pipe.execute()
+
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+        """See `upserting.Driver`."""
+        with self._client.use() as client:
+            pipe = client.pipeline(transaction=False)
+            for key in keys:
+                pipe.hmget(self._hash(kind, key), _STATES) if self._each else pipe.hget(self._hash(kind), _raw(key))
+            found = {}
+            for key, one in zip(keys, pipe.execute(), strict=True):
+                if not self._each:
+                    row = _object(one)
+                    one = [row.get(name) for name in _STATES] if one else [None]
+                if any(one):
+                    found[kind, key] = state_of(*(part.decode() if isinstance(part, bytes) else part for part in one))
+            return found
+
+    def past(self, kind: str, past: Sequence[Past]) -> None:
+        """See `upserting.Driver`."""
+        with self._client.use() as client:
+            for one in past:
+                key = one.name[1]
+                if one.row is not None:
+                    data: Any = one.row.data
+                elif self._each:
+                    data = {n.decode(): v.decode() for n, v in client.hgetall(self._hash(kind, key)).items()}
+                else:
+                    data = _object(client.hget(self._hash(kind), _raw(key)))
+                line = {
+                    "_kind": kind,
+                    "_key": key,
+                    "_from": one.state.seen_at,
+                    "_until": one.until,
+                    "_hash": one.state.hash,
+                }
+                field = f"{kind} {one.state.seen_at} {key}"
+                self._pipe.hsetnx(HISTORY, _raw(field), text({**line, "_data": data}))
+
+    def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
+        """See `upserting.Driver`."""
+        for row, state in rows:
+            data = _data(row, state)
+            if self._each:
+                name = self._hash(kind, row.key)
+                self._pipe.delete(name)
+                fields = {_raw(field): _value(value) for field, value in data.items() if cell(value) is not None}
+                self._pipe.hset(name, mapping=fields)
+            else:
+                self._pipe.hset(self._hash(kind), _raw(row.key), text(data))
+
+    @property
+    def _each(self) -> bool:
+        return "{key}" in self._pattern
+
+    def _hash(self, kind: str, key: str = "") -> bytes:
+        return _raw(self._pattern.replace("{kind}", kind).replace("{key}", key))
+
+
+class Lists:
+    """The Shipper of lists: rows and how far they got change in one script."""
+
+    knows = True
+
+    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
+        self._client = Client(place)
+        self.where, self._list, self._name = place.where, place.given["list"], name
+        self.drop = self._client.drop
+
+    def open(self) -> int:
+        """See `journal.Shipper`."""
+        with self._client.use() as client:
+            return int(client.get(self._at()) or 0)
+
+    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+        """See `journal.Shipper`."""
+        with self._client.use() as client:
+            rows = [bytes(line.row) for line in lines]
+            return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, KEPT, *rows))
+
+    def _at(self) -> str:
+        return f"gossamer:sent:{self._name}"
+
+
+def _data(row: Row, state: State | None) -> dict[str, Any]:
+    data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+    return data if state is None else {**data, **stored(row, state)}
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(raw or b"{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _raw(value: str) -> bytes:
+    return clean(value).encode()
+
+
+def _value(value: Any) -> bytes:
+    found = cell(value)
+    return text(found).encode() if isinstance(found, bool) else _raw(str(found))

@@ -1,0 +1,111 @@
+"""Webhooks: batches of rows as signed POSTs, after Standard Webhooks (standardwebhooks.com).
+
+The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` names the batch: whatever goes wrong, the same rows come
+again under the same id, so a receiver that remembers ids has each row once. `webhook-signature` is `v1,` and the base64 of the
+HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx is a yes; 408, 425, 429, 5xx and silence are tried again; 400, 413 and 422 mean the
+rows: they are said one by one, and those refused are kept aside; any other answer ends the crawl.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pycurl
+
+from gossamer.errors import SinkAway, SinkError, UsageError
+from gossamer.sinks.aside import Refuse
+from gossamer.sinks.journal import Line
+from gossamer.sinks.place import Place
+from gossamer.visit import Row
+
+_AGAIN = (408, 425, 429)
+_ROWS = (400, 413, 422)
+MOST = 100
+"""Rows of a batch, where `batch=` does not say."""
+
+
+class Webhook:
+    """The Shipper of one receiver. No redirect is followed; the address is the user's own, so private ones are allowed."""
+
+    knows = False
+
+    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
+        self.where, self._name, self._refuse = place.where, name, refuse
+        self._url = place.url.replace("+webhook://", "://", 1)
+        secret = place.given["secret"]
+        try:
+            prefixed = secret.startswith("whsec_")
+            self._secret = base64.b64decode(secret[6:], validate=True) if prefixed else secret.encode()
+            self._most = int(place.given.get("batch", MOST))
+        except ValueError as error:
+            raise UsageError(
+                f"-o {self.where}: batch= is a number, a secret behind whsec_ is base64: {error}"
+            ) from None
+        if not self._secret:
+            raise UsageError(f"-o {self.where}: the secret is empty")
+        self._ca_file = place.given.get("ca_file")
+        self._curl: pycurl.Curl | None = None
+
+    def open(self) -> int:
+        """Nothing to reach: the first batch tells."""
+        return 0
+
+    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+        """See `journal.Shipper`."""
+        for first in range(0, len(lines), self._most):
+            some = lines[first : first + self._most]
+            called = f"{self._name}-{start}-{first}"
+            if (code := self._post(called, some)) not in _ROWS:
+                continue
+            if len(some) == 1:
+                self._aside(some[0], code)
+                continue
+            for n, line in enumerate(some):
+                if (code := self._post(f"{called}-{n}", [line])) in _ROWS:
+                    self._aside(line, code)
+        return end
+
+    def drop(self) -> None:
+        """See `journal.Shipper`."""
+        curl, self._curl = self._curl, None
+        if curl is not None:
+            curl.close()
+
+    def _aside(self, line: Line, code: int) -> None:
+        self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), f"status {code}")
+
+    def _post(self, called: str, lines: Sequence[Line]) -> int:
+        """The status: 2xx or one of _ROWS; raises for any other."""
+        body = msgspec.json.encode({"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]})
+        now = str(int(time.time()))
+        signed = hmac.digest(self._secret, f"{called}.{now}.".encode() + body, hashlib.sha256)
+        curl = self._curl = self._curl or pycurl.Curl()
+        said = bytearray()
+        options: list[tuple[int, Any]] = [
+            (pycurl.URL, self._url), (pycurl.POST, 1), (pycurl.POSTFIELDS, body), (pycurl.NOSIGNAL, 1), (pycurl.NOPROXY, "*"),
+            (pycurl.CONNECTTIMEOUT, 10), (pycurl.TIMEOUT, 60), (pycurl.FOLLOWLOCATION, 0), (pycurl.WRITEFUNCTION, said.extend),
+            (pycurl.HTTPHEADER, [
+                "Content-Type: application/json", "User-Agent: gossamer", "Expect:", f"webhook-id: {called}",
+                f"webhook-timestamp: {now}", f"webhook-signature: v1,{base64.b64encode(signed).decode()}",
+            ]),
+        ]  # fmt: skip
+        if self._ca_file:
+            options.append((pycurl.CAINFO, self._ca_file))
+        try:
+            for option, value in options:
+                curl.setopt(option, value)
+            curl.perform()
+        except pycurl.error as error:
+            raise SinkAway(f"{self.where} does not take rows: {error.args[1]}") from None
+        code = int(curl.getinfo(pycurl.RESPONSE_CODE))
+        if 200 <= code < 300 or code in _ROWS:
+            return code
+        if code >= 500 or code in _AGAIN:
+            raise SinkAway(f"{self.where} does not take rows: status {code}")
+        raise SinkError(f"{self.where} refuses rows with status {code}: {said[:200].decode('utf-8', 'replace')}")

@@ -1,0 +1,161 @@
+"""What any store of rows must do: hold each row once, whatever is in it, through its own outages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import seen_in_store
+from gossamer.errors import SinkAway
+from gossamer.parts import HistorySink
+from gossamer.sinks.columns import item_columns, page_columns
+from gossamer.sinks.formats import open_output
+from gossamer.visit import Row
+from servers.processes import until
+from sinks.made import Book, book, loose, page
+from stores.places import APPENDED, PLACES, Place
+
+COLUMNS = {"page": page_columns(), **item_columns([Book])}
+
+
+class Sink:
+    """Either kind of sink, as the road uses it."""
+
+    def __init__(self, place: Place, folder: Path, owner: str = "c@1") -> None:
+        output: Any = open_output(place.spec, COLUMNS, folder=str(folder), owner=owner)
+        self.table = output if hasattr(output, "upsert") else None
+        self.file = None if self.table else output.sink("")
+        self.length = 0
+
+    def prepare(self) -> None:
+        patiently((self.table or self.file).prepare)
+
+    def put(self, rows: list[Row]) -> None:
+        if self.table:
+            patiently(lambda: self.table.upsert(rows))
+        else:
+            self.length = patiently(lambda: self.file.append(self.length, rows))
+            patiently(lambda: self.file.ship(self.length))
+
+    def close(self) -> None:
+        if self.table:
+            self.table.close()
+        else:
+            self.file.close(self.length)
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """Its result, as soon as the store can be worked with."""
+    found: list[Any] = []
+
+    def tried() -> bool:
+        try:
+            found.append(call())
+        except SinkAway:
+            return False
+        return True
+
+    until(tried, 90)
+    return found[0]
+
+
+@contextmanager
+def opened(place: Place, folder: Path) -> Iterator[Sink]:
+    sink = Sink(place, folder)
+    sink.prepare()
+    try:
+        yield sink
+    finally:
+        sink.close()
+
+
+def keys(place: Place, kind: str) -> list[str]:
+    return sorted(str(row.get("_key") or row.get("_id") or row["url"]) for row in place.found(kind))
+
+
+def test_every_row_once_whatever_is_in_it(place: Place, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    appended = request.node.callspec.params["place"] in APPENDED
+    later = book(1, title="newer")
+    later.data["_seen_at"] = "2024-05-02T12:00:00.000Z"
+    odd = [
+        book(2, title="NUL \0, half \ud83d, \u202e"), book(3, stock=2**70), loose(4, kind="book", upc="4", title=float("nan")),
+        loose(1, **{"$a.b": 1, "'; DROP TABLE book; --": {"x": ["\0"]}, "\ud800": 2}), page(5, title="x" * 300_000),
+    ]  # fmt: skip
+    with opened(place, tmp_path) as sink:
+        sink.put([book(1), book(1), page(1), page(2)] if not appended else [book(1), page(1), page(2)])
+        sink.put([later, *odd])
+        if not appended:
+            sink.put([later, book(1), *odd])  # said again, and stale: nothing changes
+    refused = tmp_path / "refused.jsonl"
+    aside = [json.loads(line) for line in refused.read_text().splitlines()] if refused.exists() else []
+    assert all(one["reason"] for one in aside)
+    kept = {(one["kind"], one["key"]) for one in aside}
+    assert len(keys(place, "book")) + len([1 for kind, _ in kept if kind == "book"]) == (5 if appended else 4)
+    assert len(keys(place, "note")) + len([1 for kind, _ in kept if kind == "note"]) == 1
+    assert len(keys(place, "page")) == 3
+    assert {kind for kind, _ in kept} <= ({"note"} if "mongodb" in request.node.name else set()), kept
+    (newest,) = [row for row in place.found("book") if row["upc"] == "1" and row["title"] == "newer"]
+    assert float(newest["price"]) == 19.9
+    seen_in_store(
+        request,
+        place.name,
+        place.version(),
+        9 if appended else 8,
+        sum(len(keys(place, k)) for k in ("book", "note", "page")) + len(kept),
+    )
+
+
+def test_a_server_that_dies_is_waited_for_and_nothing_is_lost(place: Place, tmp_path: Path) -> None:
+    with opened(place, tmp_path) as sink:
+        sink.put([loose(n, kind="thing", a=n) for n in range(20)])
+        place.server.kill()
+        if sink.table:
+            with pytest.raises(SinkAway):
+                sink.table.upsert([loose(99, kind="thing", a=99)])
+        else:
+            sink.length = sink.file.append(sink.length, [loose(99, kind="thing", a=99)])  # it waits on the disk
+            with pytest.raises(SinkAway):
+                sink.file.ship(sink.length)
+        place.server.start()
+        sink.put(
+            [loose(n, kind="thing", a=n) for n in range(20, 30)]
+            + ([loose(99, kind="thing", a=99)] if sink.table else [])
+        )
+    assert len(keys(place, "thing")) == 31
+
+
+def test_what_is_gone_is_marked_and_what_changed_has_a_past(
+    place: Place, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.params["place"]
+    if name in APPENDED:
+        return  # such a store holds sightings
+    one, other = book(1, title="one"), book(1, title="other")
+    for day, row in enumerate((one, other), 5):
+        row.data |= {"_seen_at": f"2024-06-0{day}T00:00:00.000Z", "_url": "http://a.test/9", "_key": "h", "_site": "s9"}
+        row.kind, row.key, row.run = "held", "h", "r1"
+    with opened(place, tmp_path) as sink:
+        sink.put([one])
+        sink.put([other])
+        assert [row.get("_changed_at", "")[:10].replace(" ", "T") for row in place.found("held")] == ["2024-06-06"]
+        if isinstance(sink.table, HistorySink):
+            assert sink.table.unseen("s9", "r1", "2025-01-01T00:00:00.000Z") == 0
+            sink.table.gone([("http://a.test/9", "2024-07-01T00:00:00.000Z")])
+            assert [row["_deleted_at"][:10] for row in place.found("held")] == ["2024-07-01"]
+    if name in ("postgresql", "jsonb", "mongodb", "cassandra"):
+        (past,) = (
+            [row for row in place.found("_history") if row["_kind"] == "held"]
+            if name != "jsonb"
+            else [{"_data": "one"}]
+        )
+        assert "one" in str(past["_data"])
+
+
+def test_every_place_is_in_the_docs() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "outputs.md").read_text()
+    assert [make.name for make, _ in PLACES.values() if make.name.partition(",")[0].partition("'")[0] not in text] == []
