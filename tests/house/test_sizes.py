@@ -35,6 +35,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/sinks/postgresql.py::Postgres": (17, "the verbs of a Driver and of a Historian, and how its tables are made"),
     "src/gossamer/road/worker.py::Worker": (17, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "src/gossamer/identity/lending.py::Proxies": (13, "choosing, lending and judging over one book of standings"),
+    "src/gossamer/collectors/tab.py::Tab": (13, "one page after another in a tab, a method a step"),
     "src/gossamer/road/members.py::Club": (13, "a shape: one line a method of what `membership` has"),
     "tests/web/server.py::Conn": (13, "a connection: five of them are asyncio's callbacks"),
 }  # fmt: skip
