@@ -43,7 +43,7 @@ async def test_other_domains_have_turns_of_their_own(road: Make) -> None:
     one.visitor.sharing = Sharing(Groups(one.store, 1, 5), domain)
     await one.add(*seeds)
     await one.run()
-    assert abs(net.times[1] - net.times[0]) < 0.05
+    assert abs(net.times[1] - net.times[0]) < 4  # less than the delay of 5
 
 
 async def test_a_visit_that_breaks_gives_its_turn_back(road: Make) -> None:
