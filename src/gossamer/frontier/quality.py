@@ -22,12 +22,12 @@ class Runs:
 
     async def load(self, sites: Sequence[str]) -> dict[str, list[Run]]:
         """The last good runs of each site, the last one first. One that a newer gossamer wrote otherwise is left out."""
-        found: dict[str, list[Run]] = {}
+        pipe = self._store.client.pipeline(transaction=False)
         for site in sites:
-            raw = await self._do(self._store.client.lrange(keys.quality(site), 0, KEPT - 1))
-            runs = [_read(line) for line in raw]
-            found[site] = [run for run in runs if run is not None]
-        return found
+            pipe.lrange(keys.quality(site), 0, KEPT - 1)
+        found: list[list[bytes]] = await self._do(pipe.execute()) if sites else []
+        read = [[_read(line) for line in lines] for lines in found]
+        return {site: [run for run in runs if run is not None] for site, runs in zip(sites, read, strict=True)}
 
     async def keep(self, site: str, run: Run) -> None:
         """Remember a run; the same run of a crawl once."""
