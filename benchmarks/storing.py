@@ -81,9 +81,8 @@ def main() -> None:
                 words = [sys.executable, __file__, "--pages", str(options.pages), "--spec", spec]
                 said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
                 some.append(float(said.split()[-1]))
-    print(
-        f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f}; {options.pages} pages\n"
-    )
+    when, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[1]
+    print(f"{when} UTC, {os.cpu_count()} cores, load {load:.1f}; {options.pages} pages\n")
     print("| output | us of CPU a page | of the rounds |\n| --- | ---: | ---: |")
     for name, some in found.items():
         print(f"| {name} | {statistics.median(some):.1f} | {min(some):.1f}-{max(some):.1f} |")
