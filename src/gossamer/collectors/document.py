@@ -22,6 +22,7 @@ from gossamer.render import Render
 from gossamer.request import Request, split
 
 NAME = "browser"
+EMPTY = b"<html><head></head><body></body></html>"
 _FINAL = (
     "ERR_CERT_AUTHORITY_INVALID",
     "ERR_CERT_COMMON_NAME_INVALID",
@@ -119,6 +120,10 @@ class Document:
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
             return self._failure(watch, Why("too-large", f"it has {body} characters", True))
+        if (
+            status >= 400 and body == EMPTY
+        ):  # where a window shows a page of Chromium's own, the headless shell shows nothing
+            body = b""
         page = self._page(watch, status, headers, body, version)
         page.url, page.late = rendering.url(page.url), rendering.late
         return page
