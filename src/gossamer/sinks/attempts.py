@@ -13,6 +13,8 @@ from gossamer.visit import Attempt, Row
 _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
+RECORDS = ("page", TABLE)
+"""Kinds of rows that are no items: nothing is kept of what they were before."""
 
 
 def kind(form: str) -> str:
