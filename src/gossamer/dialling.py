@@ -270,8 +270,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
-    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
-    keep: bool = False,
+    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None, keep: bool = False,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:

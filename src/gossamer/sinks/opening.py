@@ -11,7 +11,7 @@ from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.formats import WHOLE, open_output, parse, whole
+from gossamer.sinks.formats import WHOLE, open_output, parse
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.jsonl import JsonLines
 from gossamer.visit import ASIDE, RAW, Row
@@ -51,11 +51,10 @@ def open_all(
             tables.append(some(output, wanted) if wanted else output)
 
     apart = pages_file is not None and "page" not in columns
-    more = aside or attempts is not None or whole([spec for spec, _ in specs])
-    usual = _no_page if apart else stored if more else None
+    usual = _no_page if apart else stored
     for spec, overwrite in specs:
-        wanted = _raw if parse(spec).format in WHOLE else usual
-        put(open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder), wanted)
+        output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder)
+        put(output, _raw if parse(spec).format in WHOLE else usual)
     if aside:
         file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
@@ -65,9 +64,8 @@ def open_all(
         put(*_attempts(attempts, owner, folder))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder), partial(_of_sites, sites))
-    counted = Counter(
-        [*(sink.target() for output in files for sink in output.sinks()), *(table.target() for table in tables)]
-    )
+    places = [sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables]
+    counted = Counter(places)
     for path, n in counted.items():
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
