@@ -60,9 +60,8 @@ class Dialling:
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
-        self._seed = f"{seed} {setup.crawl}"
+        self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
-        self._keep = whole([one.spec for one in setup.job.outputs])
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
@@ -270,7 +269,8 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
-    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None, keep: bool = False,
+    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
+    keep: bool = False,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
