@@ -16,12 +16,15 @@ program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 program redis-server   /usr/bin/redis-server       a store behind TLS
-program maven          /usr/bin/mvn                stores of rows: Kafka and Cassandra
-program default-jre-headless /usr/bin/java         stores of rows: Kafka and Cassandra
-program golang-go      $(command -v go || echo /usr/bin/go)  stores of rows: FerretDB
+program maven          /usr/bin/mvn                stores: Kafka, Cassandra, HDFS
+program default-jre-headless /usr/bin/java         stores: Kafka, Cassandra, HDFS
+program golang-go      $(command -v go || echo /usr/bin/go)  stores of rows and of pages: FerretDB, MinIO, fake-gcs-server
 server  kafka-4.1.0     $servers/kafka-4.1.0/ready     items to Kafka
 server  cassandra-5.0.5 $servers/cassandra-5.0.5/ready items to Cassandra
 server  ferretdb-1.24.0 $servers/ferretdb-1.24.0/ready items to MongoDB (FerretDB)
+server  minio-0.0.0-20260212201848-7aac2a2c5b7c $servers/minio-0.0.0-20260212201848-7aac2a2c5b7c/ready whole pages to S3 (MinIO)
+server  gcs-1.56.1      $servers/gcs-1.56.1/ready      whole pages to Google Cloud Storage (fake-gcs-server)
+server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 script  @fingerprintjs/botd .sites/botd/package/dist/botd.esm.js  the browser beside a detector of bots
@@ -62,6 +65,13 @@ bring() {
     case $1 in
     kafka-*) jars org.apache.kafka kafka_2.13 "${1#*-}" ;;
     cassandra-*) jars org.apache.cassandra cassandra-all "${1#*-}" ;;
+    minio-*) GOBIN=$folder.new go install "github.com/minio/minio@v${1#*-}" ;;
+    gcs-*) GOBIN=$folder.new go install "github.com/fsouza/fake-gcs-server@v${1#*-}" ;;
+    hdfs-*)
+        jars com.fasterxml.jackson.core jackson-core 2.12.7 \
+            org.apache.hadoop hadoop-common "${1#*-}" org.apache.hadoop hadoop-hdfs "${1#*-}" \
+            org.apache.hadoop hadoop-hdfs-client "${1#*-}"
+        ;;
     ferretdb-*)
         mkdir "$folder.new/build"
         (cd "$folder.new/build" &&
@@ -75,14 +85,17 @@ bring() {
     esac && touch "$folder.new/ready" && mv "$folder.new" "$folder"
 }
 
-# jars GROUP ARTIFACT VERSION: it and what it needs at run time, from Maven Central, into $folder.new.
+# jars GROUP ARTIFACT VERSION [...]: these and what they need at run time, from Maven Central, into $folder.new.
 jars() {
-    cat >"$folder.new/pom.xml" <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion><groupId>servers</groupId><artifactId>servers</artifactId><version>1</version>
-  <dependencies><dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version></dependency></dependencies>
-</project>
-POM
+    {
+        echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        echo '<groupId>servers</groupId><artifactId>servers</artifactId><version>1</version><dependencies>'
+        while [ $# -gt 0 ]; do
+            echo "<dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version></dependency>"
+            shift 3
+        done
+        echo '</dependencies></project>'
+    } >"$folder.new/pom.xml"
     mvn -q -B -f "$folder.new/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$folder.new"
 }
 
@@ -105,6 +118,10 @@ get() {
     if command -v npm >/dev/null; then
         for package in $(needed script); do fetch "$package" || :; done
     fi </dev/null >&2
+    for server in $(needed server); do
+        echo "test: getting $server" >&2
+        bring "$server" || :
+    done </dev/null >&2
     missing=$(needed)
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do

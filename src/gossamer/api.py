@@ -116,7 +116,7 @@ class Crawl:
     def upsert(self, rows: Sequence[Row]) -> None:
         """As a sink: hand rows to the loop, waiting while it is busy."""
         for row in rows:
-            value: object = row.data if isinstance(row.data, PageRecord) else _found(row.data)
+            value: object = row.data if isinstance(row.data, PageRecord) else _found(row.data)  # type: ignore[arg-type] # no whole answers
             while not self._left:
                 with contextlib.suppress(queue.Full):
                     self._rows.put(value, timeout=0.1)

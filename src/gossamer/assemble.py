@@ -58,12 +58,14 @@ from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks import columns
-from gossamer.sinks.opening import Own, open_all, without_aside
+from gossamer.sinks.attempts import attempt_row
+from gossamer.sinks.formats import parse, whole
+from gossamer.sinks.opening import Own, open_all, usual_rows
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.sites.solving import solver
 from gossamer.unlocking import unlocker
-from gossamer.visit import Claim
+from gossamer.visit import Claim, Visit
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -163,7 +165,7 @@ class Bench:
         files, own_tables = outputs(setup, self.sites, str(aside))
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
-            files=files, tables=[*own_tables, *without_aside(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
+            files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
             say=partial(_told, self.store, setup.crawl), stop=stop,
         )  # fmt: skip
@@ -185,7 +187,7 @@ class Bench:
             sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
-            remembers=not self.setup.segment,
+            remembers=not self.setup.segment, raw=whole([one.spec for one in self.setup.job.outputs]),
             members=self.clubs.members(self.name, gate, treat),
         )  # fmt: skip
 
@@ -281,7 +283,7 @@ class Bench:
             self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
         committer = Committer(self.frontier, self.outputs)
-        committer.on_put = self.judge.saw
+        committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw]
         worker = Worker(
             self.frontier, self._visits, committer, buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
@@ -320,6 +322,17 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
         await Tasks(store).turn(crawl, "running", "running", line if away else "")
 
 
+def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
+    """Requests are rows, too, where an output of them was asked for."""
+    form = parse(spec).format if spec is not None else ""
+
+    def also(visit: Visit) -> None:
+        if form and visit.attempts:
+            visit.rows = visit.rows + [attempt_row(msgspec.structs.asdict(one), form) for one in visit.attempts]
+
+    return also
+
+
 def treatment(needs: acting.Needs, settings: Settings) -> Treatment:
     """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of them."""
     delay = needs.pace.delay
@@ -343,8 +356,8 @@ def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileO
     job = setup.job
     pages = {"page": columns.page_columns(text=job.text, links=job.links)}
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
-    if any(item.__name__.lower() == "page" for _, item in declared):
-        raise ConfigError("an item class may not be called Page: that kind is the page records'")
+    if any(item.__name__.lower() in ("page", "attempt") for _, item in declared):
+        raise ConfigError("an item class may not be called Page or Attempt: those kinds are the records'")
     kinds = dict(columns.item_columns(item for _, item in declared)) if sites else pages
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
@@ -352,7 +365,7 @@ def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileO
         for one in job.outputs if one.sites
     ]  # fmt: skip
     folder = str(Path(job.settings.data) / setup.crawl)
-    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder)
+    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

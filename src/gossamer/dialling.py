@@ -28,6 +28,7 @@ from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.request import Request, split
 from gossamer.road.rungs import Bare, Identity, Nobody, Proxies, Rung
 from gossamer.settings import Settings
+from gossamer.sinks.formats import whole
 from gossamer.sites import acting
 from gossamer.units import RUNGS
 
@@ -59,7 +60,7 @@ class Dialling:
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
-        self._seed = f"{seed} {setup.crawl}"
+        self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
@@ -137,7 +138,7 @@ class Dialling:
             try:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
-                    unlocker=self._unlock,
+                    unlocker=self._unlock, keep=self._keep,
                     browser=partial(
                         chromium, self._settings, self._guard, self._needs, self._disguised, self._folder, self._proxies
                     ),
@@ -269,6 +270,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
     robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
+    keep: bool = False,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -278,7 +280,7 @@ def collector(
     options: dict[str, Any] = {
         "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
         "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
-        "ca_file": settings.ca_file, "connections": max(256, settings.concurrency),
+        "ca_file": settings.ca_file, "connections": max(256, settings.concurrency), "keep": keep,
     }  # fmt: skip
     made: Collector
     if rung == IMPERSONATED:

@@ -23,6 +23,8 @@ class Job(msgspec.Struct, kw_only=True):
     settings: Settings
     outputs: list[Output] = []
     pages: str | None = None
+    attempts: str | None = None
+    """Output of the requests made, as after -o."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False

@@ -87,6 +87,20 @@ def _suspect(text: str) -> bool:
     return False
 
 
+_SECRET_LINE = re.compile(
+    rb"(?im)^((?:proxy-)?authorization|cookie2?|[a-z0-9-]*(?:key|token|auth|secret)[a-z0-9-]*):[ \t]*[^\r\n]+"
+)
+
+
+def mask_head(head: bytes) -> bytes:
+    r"""The head of a request without the values of the headers whose names speak of a secret.
+
+    >>> mask_head(b"GET / HTTP/1.1\r\nCookie: a=b\r\n\r\n")
+    b'GET / HTTP/1.1\r\nCookie: ***\r\n\r\n'
+    """
+    return _SECRET_LINE.sub(rb"\1: ***", head)
+
+
 class Secret:
     """A secret value that prints as `***` everywhere; only `reveal()` gives it away. It is no `str` on purpose:
     what joins or encodes it by mistake fails instead of leaking.

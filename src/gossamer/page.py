@@ -23,6 +23,17 @@ class Captured(NamedTuple):
         return json.loads(self.body)
 
 
+class Exchange(msgspec.Struct, frozen=True):
+    """A request and its answer as they went over the wire, of TLS and HTTP/2 what HTTP/1.1 would have sent."""
+
+    sent: bytes
+    """The request's head and body; secrets in it are masked."""
+    head: bytes
+    """The final head of the answer, up to its empty line."""
+    body: bytes
+    """Transfer coding taken off, content coding left on; cut where the page is."""
+
+
 class Page(msgspec.Struct):
     """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows them inside."""
 
@@ -67,6 +78,8 @@ class Page(msgspec.Struct):
     """Path of its picture."""
     console: tuple[str, ...] = ()
     """What its scripts said and where they failed, when that was to be kept."""
+    exchange: Exchange | None = None
+    """As it was on the wire, where the collector was asked to keep that."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""

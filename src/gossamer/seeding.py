@@ -24,6 +24,7 @@ from gossamer.producers.source import Source, of, streams
 from gossamer.request import Request
 from gossamer.road.taker import Taken
 from gossamer.sites import acting
+from gossamer.sites.noted import note
 
 BATCH = 5000
 """Seeds added in one go."""
@@ -136,6 +137,8 @@ async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None
     """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of producers."""
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
+    outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
+    note(bench.folder, outputs, [site.path for site in bench.sites])
     try:
         await bound(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time

@@ -30,7 +30,7 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh:
         raise ConfigError("--refresh works on one machine so far: a fleet keeps no common log of the pages it knows")
-    submitted.shareable([*(output.spec for output in job.outputs), *([job.pages] if job.pages else [])])
+    submitted.shareable([*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts])])
     setup, given = prepare(job)
     store, _ = await open_store(job.settings)
     try:
@@ -38,7 +38,9 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
         record, over = await begin(setup, store, job, "paused")
         if over is None:
             tasks = Tasks(store)
-            bare = msgspec.structs.replace(setup, job=msgspec.structs.replace(job, outputs=[], pages=None))
+            bare = msgspec.structs.replace(
+                setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None)
+            )
             try:
                 await seed(bare, store, given, record)
                 await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, submitted.pack(setup)))

@@ -14,7 +14,7 @@ from gossamer.frontier.crawls import Spec
 from gossamer.job import Job, Output, Setup
 from gossamer.masking import mask
 from gossamer.settings import Settings
-from gossamer.sinks.formats import FORMATS, parse
+from gossamer.sinks.formats import AWAY, FORMATS, WHOLE, parse
 from gossamer.sinks.place import bare_secret, journals, kind_of, place
 from gossamer.targets import read
 
@@ -57,8 +57,11 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     )  # fmt: skip
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None
+    attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
     targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
-    job = msgspec.structs.replace(setup.job, settings=settings, outputs=outputs, pages=pages, targets=targets)
+    job = msgspec.structs.replace(
+        setup.job, settings=settings, outputs=outputs, pages=pages, attempts=attempts, targets=targets
+    )
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
 
@@ -138,6 +141,9 @@ def folder_of(spec: str) -> tuple[str | None, str]:
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))
     """
+    if spec.startswith("objects:") or spec.partition("://")[0] in AWAY:
+        found = parse(spec)
+        return found.path, found.format
     path, colon, form = spec.rpartition(":")
     if colon and path.endswith("/") and form.lower() in FORMATS:
         return path.rstrip("/") or "/", form.lower()
@@ -152,6 +158,11 @@ def part(spec: str, segment: str) -> str:
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
+    if form in WHOLE:
+        where, mark, query = (folder or ".").partition("?")
+        where = where.rstrip("/") if "://" in where else str(Path(where).absolute())
+        plain, ending = ("objects:", "") if form == "objects" else ("", "" if "://" in where else ".warc.gz")
+        return f"{plain}{where}/part-{segment}{ending}{mark}{query}"
     return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
 
 
@@ -162,8 +173,10 @@ def segments(paths: list[str]) -> set[str]:
 
 def folders(setup: Setup) -> list[Path]:
     """The folders of a job's outputs; they are made where they are missing."""
-    specs = [*(one.spec for one in setup.job.outputs), *([setup.job.pages] if setup.job.pages else [])]
-    return sorted({Path(parse(spec).path).parent for spec in specs if not kind_of(spec)})
+    specs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages, setup.job.attempts])]
+    return sorted(
+        {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
+    )
 
 
 def _stem(spec: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gossamer.page import Exchange
 from gossamer.request import Known, Request
 
 
@@ -71,14 +72,47 @@ ASIDE = "!aside"
 """Kind of the rows that are kept aside: items that something is wrong with."""
 
 
+class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a stored page was asked for: what a site function sees beside the page itself, and how it was got."""
+
+    method: str = "GET"
+    body: str | None = None
+    depth: int = 0
+    referrer: str | None = None
+    hops: tuple[str, ...] = ()
+    use: str | None = None
+    carry: Any = None
+    rung: str = "plain"
+    collector: str = "http"
+    block: str | None = None
+
+
+class Raw(msgspec.Struct):
+    """An answer as it came, for outputs that keep pages whole. `at`: start of the request, seconds since the epoch."""
+
+    url: str
+    status: int
+    content_type: str
+    at: float
+    exchange: Exchange
+    asked: Asked
+    address: str | None = None
+    cut: bool = False
+    """The body was longer than what was kept."""
+
+
 class Row(msgspec.Struct):
-    """One row for the sinks. `kind` is "page" or the item's kind; `key` its stable key within that kind."""
+    """One row for the sinks. `kind` is "page", RAW or the item's kind; `key` its stable key within that kind."""
 
     kind: str
     key: str
-    data: PageRecord | dict[str, Any]
+    data: PageRecord | dict[str, Any] | Raw
     run: str = ""
     """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
+
+
+RAW = "@raw"
+"""The kind of rows that only outputs of whole pages take."""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):

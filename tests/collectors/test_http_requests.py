@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 
 from collectors.loopback import answer, bad, collecting, good, saying, serving
@@ -111,3 +114,39 @@ async def test_only_http_is_spoken() -> None:
             failure = bad(await collector.collect(Request(f"{scheme}://127.0.0.1:{server.port}/etc/passwd"), {}))
             assert (failure.reason, failure.final, failure.sent) == ("filter", True, False), scheme
         assert server.accepts == 0
+
+
+async def test_what_is_kept_of_an_exchange_is_what_went_over_the_wire() -> None:
+    """The request is put together from curl's lines, not copied: so it is held against the socket's own bytes."""
+    got: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        size = re.search(rb"(?i)content-length: (\d+)", head)
+        got.append(head + (await reader.readexactly(int(size[1])) if size else b""))
+        early = b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n"
+        writer.write(
+            early + b"HTTP/1.1 200 Okay Dokay\r\nX-A:  b \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        )
+        writer.write(b"3\r\nabc\r\n0\r\nLate: 1\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a?b=1"
+    asked = [
+        (Request(url), {}), (Request(url), {"X-Empty": "", "accept": "t/x", "connection": "close"}),
+        (Request(url, method="POST", body="a=bé"), {}), (Request(url, method="POST", body="{}"), {"Content-Type": "text/x"}),
+        (Request(url, method="DELETE"), {}),
+    ]  # fmt: skip
+    async with server, collecting(keep=True) as collector:
+        for request, headers in asked:
+            page = good(await collector.collect(request, headers))
+            assert page.exchange is not None
+            assert page.exchange.sent == got[-1]
+            head = b"HTTP/1.1 200 Okay Dokay\r\nX-A:  b \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            assert (page.exchange.head, page.exchange.body) == (head, b"abc")
+        page = good(await collector.collect(Request(url), {"Cookie": "secret=1"}))
+        assert page.exchange is not None
+        assert b"Cookie: secret=1" in got[-1]
+        assert b"Cookie: ***" in page.exchange.sent

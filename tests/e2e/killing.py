@@ -151,6 +151,8 @@ def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> li
     written |= {
         file.suffix: keys(kept(file)) for file in jsonl.parent.glob("out.*") if file.suffix in (".sqlite", ".parquet")
     }
+    if (jsonl.parent / "out.warc.gz").exists():
+        written["warc"] = [url for url in answers(jsonl.parent / "out.warc.gz") if url in want]
     for name, found in written.items():
         wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
         wrong += (
@@ -175,6 +177,19 @@ def kept(path: Path) -> list[dict[str, Any]]:
     with contextlib.closing(sqlite3.connect(path)) as base:
         base.row_factory = sqlite3.Row
         return [dict(row) for row in base.execute("SELECT * FROM page")]
+
+
+def answers(path: Path) -> list[str | None]:
+    """The canonical URLs of the answers in a WARC; raises when a record is broken or its digest is another."""
+    from warcio.archiveiterator import ArchiveIterator
+
+    found = []
+    with path.open("rb") as file:
+        for record in ArchiveIterator(file, check_digests="raise"):
+            record.content_stream().read()
+            if record.rec_type in ("response", "revisit"):
+                found.append(urls.canonical(record.rec_headers.get_header("WARC-Target-URI")))
+    return found
 
 
 def keys(found: list[dict[str, str]]) -> list[str | None]:

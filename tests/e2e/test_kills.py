@@ -21,7 +21,9 @@ HOSTS, PAGES = 8, 250
 
 def big(tmp_path: Path, seeds: list[str], **given: object) -> Job:
     one = job(seeds, tmp_path, per_host=4, **given)
-    one.outputs = [Output(str(tmp_path / f"out.{ending}")) for ending in ("jsonl", "csv", "sqlite", "parquet")]
+    one.outputs = [
+        Output(str(tmp_path / f"out.{ending}")) for ending in ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
+    ]
     return one
 
 

@@ -25,7 +25,8 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
         ("out.jsonl", "out.jsonl", "jsonl"), ("a/b.csv", "a/b.csv", "csv"), ("x.parquet/", "x.parquet", "parquet"),
         ("x.SQLite", "x.SQLite", "sqlite"), ("out:csv", "out", "csv"), ("out.txt:JSONL", "out.txt", "jsonl"),
         ("a:b.jsonl", "a:b.jsonl", "jsonl"), ("out.jsonl:csv", "out.jsonl", "csv"), ("a.b.c.csv", "a.b.c.csv", "csv"),
-        ("-", "-", "stdout"), ("-:jsonl", "-", "stdout"), ("/x:y/z.csv", "/x:y/z.csv", "csv"), ("ü ü.csv", "ü ü.csv", "csv"),
+        ("out.warc.gz", "out.warc.gz", "warc"), ("raw/:warc", "raw/", "warc"), ("objects:raw", "raw", "objects"),
+        ("s3://b/p", "s3://b/p", "warc"), ("objects:gs://b/p", "gs://b/p", "objects"), ("-", "-", "stdout"), ("-:jsonl", "-", "stdout"), ("/x:y/z.csv", "/x:y/z.csv", "csv"), ("ü ü.csv", "ü ü.csv", "csv"),
     ],
 )  # fmt: skip
 def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str) -> None:
@@ -38,7 +39,8 @@ def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str)
         ("out", "names no format"), ("", "names no format"), (".csv", "names no format"), ("a/.jsonl", "names no format"),
         ("out.json", "did you mean jsonl"), ("out.xlsx", r"\.jsonl \.csv \.parquet \.sqlite"), ("out.cvs", "did you mean csv"),
         ("out:jsnol", "did you mean jsonl"), ("out.jsonl:", "no format ''"), ("out.jsonl.gz", r"no format for \.gz"),
-        ("out.warc.gz", "no WARC output yet"), ("postgrsql://h/db", "did you mean postgresql://"), ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
+        (".warc.gz", "names no format"), ("postgrsql://h/db", "did you mean postgresql://"), ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
+        ("s3://b/k.jsonl", "whole pages"), ("s3://", "BUCKET"), ("objects:ftp://h/x", "BUCKET"),
         (":csv", "names no format"), ("/", "names no format"), ("-:csv", "-"),
     ],
 )  # fmt: skip

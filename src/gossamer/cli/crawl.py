@@ -59,6 +59,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
     "overwrite": (list[str], "-O --overwrite", "FILE", "Write a file anew; repeatable."),
     "pages": (str, "--pages", "FILE", "Page records of a crawl of sites."),
+    "attempts": (str, "--attempts", "FILE", "Requests made, as a table beside the log."),
     "name": (str, "--name", "CRAWL", "Its name (default: the site's, or host and six digits)."),
     "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
     "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
@@ -126,7 +127,8 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
         raise UsageError("--priority lies between -1000000 and 1000000")
     return Job(
         targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
-        name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"], links=words["links"],
+        attempts=words["attempts"], name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"],
+        links=words["links"],
         headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
         priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
         watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
@@ -181,7 +183,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
-    specs = [*(output.spec for output in found), *([words["pages"]] if words["pages"] else [])]
+    specs = [*(output.spec for output in found), *filter(None, [words["pages"], words["attempts"]])]
     if shared:
         from gossamer.submitted import shareable
 

@@ -184,7 +184,7 @@ def task_of(words: dict[str, Any]) -> Task:
     for pair in words["setting"] or ():
         given = parse_pair(pair)
         options[given.name] = given.value
-    for name in (*crawls.HELP, "pages", "text", "links", "archive", "sitemaps", "priority"):
+    for name in (*crawls.HELP, "pages", "attempts", "text", "links", "archive", "sitemaps", "priority"):
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
@@ -192,8 +192,9 @@ def task_of(words: dict[str, Any]) -> Task:
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
-    if "pages" in options:
-        options["pages"] = _path(options["pages"])
+    for name in ("pages", "attempts"):
+        if name in options:
+            options[name] = _path(options[name])
     if words["header"]:
         options["headers"] = crawls.headers_of(words["header"])
     if words["argument"]:

@@ -65,6 +65,10 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "shell": "look:shell",
     "new": "sites:new",
     "check": "sites:check",
+    "reparse": "reparse:reparse",
+    "items": "query:items",
+    "attempts": "query:attempts",
+    "export": "query:export",
     "worker": "worker:worker",
     "workers": (
         "The fleet's workers: list, drain, stop.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,6 +19,7 @@ from gossamer.errors import ConfigError
 from gossamer.guise import Guise
 from gossamer.page import Failure, Headers, Page
 from gossamer.request import Request
+from gossamer.visit import Asked
 
 WIRE, DECODED = 16 << 20, 32 << 20
 _HTML = ("content-type", "text/html; charset=utf-8")
@@ -33,10 +35,21 @@ class Kept(msgspec.Struct):
     """When it was got, seconds since the epoch; 0: now."""
     size: int = 0
     version: str = "1.1"
+    asked: Asked = Asked()
+    """How it was asked for, where that is known."""
 
 
 Source = Callable[[str, int], Kept | None]
-"""A URL in fetch form and the most bytes wanted of its body -> the answer, None when it is not there."""
+"""A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not there."""
+
+
+def key(url: str, method: str = "GET", body: str | None = None) -> str:
+    """What an answer is found by: the URL, and what was sent along with it.
+
+    >>> key("http://e.com/"), key("http://e.com/", "POST", "a=b")
+    ('http://e.com/', 'http://e.com/ POST a=b')
+    """
+    return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"
 
 
 class ArchiveCollector:
@@ -47,8 +60,10 @@ class ArchiveCollector:
     def __init__(
         self, source: Source, *, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False,
         close: Callable[[], None] | None = None, skipped: list[str] | None = None,
+        names: Callable[[], list[str]] | None = None,
     ) -> None:  # fmt: skip
         self._source, self._wire, self._decoded, self._truncate, self._close = source, wire, decoded, truncate, close
+        self._names = names
         self.skipped = skipped if skipped is not None else []
         """What could not be read, one line each."""
 
@@ -56,13 +71,30 @@ class ArchiveCollector:
         """The kept answer, or a page with status 404."""
         began, now = time.perf_counter(), time.time()
         try:
-            kept = self._source(request.url.partition("#")[0], self._wire)
+            url = request.url.partition("#")[0]
+            kept = self.find(name := key(url, request.method, request.body))
+            if kept is None and name != url:
+                kept = self.find(url)
         except OSError as error:
             text = f"the archive cannot be read: {error.strerror or error}"
             return Failure("reset", text, now, time.perf_counter() - began, collector=self.name, sent=False)
         if kept is None:
             kept = Kept(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
-        body, size = kept.body, max(kept.size, len(kept.body))
+        return self.page(request, kept, began)
+
+    def keys(self) -> list[str]:
+        """All that is answered. Raises ConfigError where nobody knows."""
+        if self._names is None:
+            raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
+        return self._names()
+
+    def find(self, name: str) -> Kept | None:
+        """The answer of a `key`. Raises OSError."""
+        return self._source(name, self._wire)
+
+    def page(self, request: Request, kept: Kept, began: float | None = None) -> Page | Failure:
+        """The page of an answer. `began`: on the counter, when it was asked for."""
+        body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
         try:
             if size > self._wire and not self._truncate:
                 raise TooLarge
@@ -76,11 +108,15 @@ class ArchiveCollector:
             return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
         return Page(
             request.url, kept.status, list(kept.headers), b"" if request.method == "HEAD" else body, kept.at or now,
-            time.perf_counter() - began, size, self.name, kept.version, None, 0,
+            0.0 if began is None else time.perf_counter() - began, size, self.name, kept.version, None, 0,
         )  # fmt: skip
 
     async def close(self) -> None:
         """Close the files."""
+        self.shut()
+
+    def shut(self) -> None:
+        """The same, at once."""
         if self._close is not None:
             self._close()
 
@@ -88,7 +124,8 @@ class ArchiveCollector:
 def archive_collector(
     path: str, *, base: str | None = None, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False
 ) -> ArchiveCollector:
-    """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, or a file that begins like one), a folder, a single file.
+    """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
+    of them), a folder of plain objects (`kept`), a folder of pages, a single file.
 
     A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that URL. A single file
     is the answer for `base`, else for the first URL that is asked for. Sizes in bytes. Raises ConfigError when it cannot be read.
@@ -96,26 +133,49 @@ def archive_collector(
     where = Path(path)
     if base is not None and (base := urls.parse(base)) is None:
         raise ConfigError("the base of an archive must be a URL")
+    bounds: dict[str, Any] = {"wire": wire, "decoded": decoded, "truncate": truncate}
     try:
+        kept = _kept_in(where)
+        if kept is not None:
+            return ArchiveCollector(kept.find, **bounds, close=kept.close, skipped=kept.skipped, names=kept.urls)
         if where.is_dir():
             from gossamer.collectors.mirror import Mirror
 
             mirror = Mirror(where, base)
-            return ArchiveCollector(mirror.find, wire=wire, decoded=decoded, truncate=truncate, close=mirror.close)
-        with where.open("rb") as file:
-            head = file.read(8)
-        if head[:5] == b"WARC/" or where.name.endswith((".warc", ".warc.gz")):
-            from gossamer.collectors.warc import Warc
-
-            warc = Warc(where)
-            return ArchiveCollector(
-                warc.find, wire=wire, decoded=decoded, truncate=truncate, close=warc.close, skipped=warc.skipped
-            )
+            return ArchiveCollector(mirror.find, **bounds, close=mirror.close)
     except OSError as error:
         raise ConfigError(f"the archive {path} cannot be read: {error.strerror or error}") from error
     from gossamer.collectors.mirror import single
 
-    return ArchiveCollector(single(where, base), wire=wire, decoded=decoded, truncate=truncate)
+    return ArchiveCollector(single(where, base), **bounds)
+
+
+class Known(Protocol):
+    """Answers of which it is known what there is: a WARC, plain objects."""
+
+    skipped: list[str]
+
+    def find(self, url: str, most: int) -> Kept | None: ...
+    def urls(self) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+def _kept_in(where: Path) -> Known | None:
+    """What is known of a path's answers; None for pages in a folder, and for a single page. Raises OSError."""
+    if where.is_dir() and (where / "objects").is_dir() and any(where.glob("*.jsonl")):
+        from gossamer.collectors.kept import Kept as Objects
+
+        return Objects(where)
+    if where.is_dir():
+        packed = any(one.name.endswith((".warc", ".warc.gz")) for one in where.iterdir())
+    else:
+        with where.open("rb") as file:
+            packed = file.read(5) == b"WARC/" or where.name.endswith((".warc", ".warc.gz"))
+    if packed:
+        from gossamer.collectors.warc import Warc
+
+        return Warc(where)
+    return None
 
 
 def from_pages(pages: Mapping[str, str | bytes | Kept | Page]) -> ArchiveCollector:

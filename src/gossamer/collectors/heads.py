@@ -33,6 +33,21 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
     return status, out
 
 
+def final(lines: list[bytes]) -> bytes:
+    r"""The final head among the lines, as it came.
+
+    >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
+    b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
+    """
+    heads: list[list[bytes]] = []
+    for line in lines:
+        if line[:5] == b"HTTP/" and (not heads or heads[-1][-1] in (b"\r\n", b"\n")):
+            heads.append([])
+        if heads and (len(heads[-1]) < 2 or heads[-1][-1] not in (b"\r\n", b"\n")):
+            heads[-1].append(line)
+    return b"".join(heads[-1]) if heads else b""
+
+
 def content_type(headers: Headers) -> str:
     """The content type in lower case, '' when there is none."""
     return next((value.lower() for name, value in headers if name == "content-type"), "")

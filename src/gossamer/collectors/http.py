@@ -19,7 +19,7 @@ from gossamer.collectors.failures import blame, why
 from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
 from gossamer.collectors.outgoing import PROXIES, TOKEN, ca_bundle, line, proxy_of, sound
-from gossamer.collectors.transfer import Bounds, Transfer
+from gossamer.collectors.transfer import Bounds, Transfer, exchange
 from gossamer.guise import Guise
 from gossamer.masking import mask
 from gossamer.page import Failure, Page
@@ -73,16 +73,16 @@ class HttpCollector:
     """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused.
 
     `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
-    `once`: each request has a connection of its own, so that none is ever sent again.
+    `once`: each request has a connection of its own, so that none is ever sent again. `keep`: pages with their `exchange`.
     """
 
     def __init__(
         self, resolver: Resolver, *, user_agent: str, connect: float = 10.0, first_byte: float = 20.0, total: float = 30.0,
         wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
         connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
-        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL, once: bool = False,
+        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL, once: bool = False, keep: bool = False,
     ) -> None:  # fmt: skip
-        self.name, self._curls = curls.name, curls
+        self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._bounds = Bounds(wire, None if accept is None else _gate(accept), truncate)
         plain = {
@@ -209,6 +209,7 @@ class HttpCollector:
         except (ValueError, pycurl.error):
             return "the URL is malformed"
         curl.setopt(pycurl.PIPEWAIT, int(request.url.startswith("https:") and authority not in self._single))
+        transfer.asked = self._lines
         if headers:
             for name, value in headers.items():
                 if not sound(name, value):
@@ -216,7 +217,8 @@ class HttpCollector:
             transfer.headed = True
             given = {name.lower() for name in headers}
             lines = [line(name, value) for name, value in self._headers.items() if name.lower() not in given]
-            curl.setopt(pycurl.HTTPHEADER, lines + [line(name, value) for name, value in headers.items()])
+            transfer.asked = lines + [line(name, value) for name, value in headers.items()]
+            curl.setopt(pycurl.HTTPHEADER, transfer.asked)
         if request.method != "GET" or request.body is not None:
             if not TOKEN.fullmatch(request.method):
                 return f"the method {request.method[:40]!r} is malformed"
@@ -258,6 +260,7 @@ class HttpCollector:
         body = transfer.chunks[0] if len(transfer.chunks) == 1 else b"".join(transfer.chunks)
         if size > transfer.most:
             body = body[: transfer.most]
+        raw = body
         coding = ",".join([value for name, value in headers if name == "content-encoding"])
         if coding and body:
             try:
@@ -279,6 +282,7 @@ class HttpCollector:
         return Page(
             request.url, status, headers, body, now, elapsed, size, self.name, spoken,
             None if transfer.proxy else transfer.pin, lag=_lag(transfer, elapsed), requests=transfer.sent,
+            exchange=exchange(transfer, request, spoken, raw) if self._keep else None,
         )  # fmt: skip
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+
+from gossamer.masking import mask_head
+from gossamer.request import Request, split
 
 PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, socks5, socks4a or socks4"
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -60,3 +64,35 @@ def line(name: str, value: str) -> bytes:
         return text.encode("latin-1")
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")
+
+
+def sent(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
+    r"""A request as curl writes it for these lines: its head, then its body. `through`: an HTTP proxy is told the whole URL.
+
+    >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
+    b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
+    """
+    scheme, host, path = split(request.url)
+    path = path.partition("#")[0]
+    said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
+    names = {one.partition(b":")[0].lower() for one in said}
+    target = request.url.partition("#")[0] if through and scheme == "http" else path
+    out = [f"{request.method} {target} HTTP/{version}".encode()]
+    if b"host" not in names:
+        out.append(b"Host: " + host.encode())
+    out += said
+    if through and scheme == "http" and b"proxy-connection" not in names:
+        out.insert(2, b"Proxy-Connection: Keep-Alive")
+    body = b"" if request.body is None else request.body.encode("utf-8", "surrogatepass")
+    if request.body is not None:
+        out.append(b"Content-Length: %d" % len(body))
+        if b"content-type" not in names:
+            out.append(b"Content-Type: application/x-www-form-urlencoded")
+    return mask_head(b"\r\n".join(out) + b"\r\n\r\n") + body
+
+
+def _said(one: bytes) -> bytes:
+    """A line as curl writes it: `name;` is a header without a value, and `Connection` it writes itself."""
+    if one.endswith(b";") and b":" not in one:
+        return one[:-1] + b":"
+    return b"C" + one[1:] if one[:11] == b"connection:" else one

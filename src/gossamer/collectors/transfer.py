@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pycurl
 
-from gossamer.collectors.heads import content_type, parse
-from gossamer.page import Headers
+from gossamer.collectors.heads import content_type, final, parse
+from gossamer.collectors.outgoing import sent
+from gossamer.page import Exchange, Headers
+from gossamer.request import Request
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
 DRAINED, ERROR = 64 << 10, 1 << 20
@@ -52,7 +54,7 @@ class Transfer:
     """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
 
     __slots__ = (
-        "allowed", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
+        "allowed", "asked", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
         "sent", "sent_at", "size", "tries",
     )  # fmt: skip
 
@@ -61,6 +63,8 @@ class Transfer:
         self.curl, self.bounds = made(), bounds
         self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
         self.allowed: tuple[str, ...] = ()
+        self.asked: list[bytes] = []
+        """Header lines that go out."""
         self.lines: list[bytes] = []
         self.begin()
         curl = self.curl
@@ -194,3 +198,9 @@ class Transfer:
                 if name == "content-length" and value.isdecimal() and int(value[:19]) > bounds.wire:
                     return 0, "too-large"
         return bounds.wire, ""
+
+
+def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
+    """What went over the wire in a transfer that came through; `body` as received."""
+    asked = sent(request, transfer.asked, version, transfer.proxy.startswith("http"))
+    return Exchange(asked, final(transfer.lines), body)

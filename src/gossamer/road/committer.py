@@ -36,7 +36,8 @@ class Committer:
         """Visits whose claim was no longer ours."""
         self._frontier, self._outputs = frontier, outputs
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
-        self.on_put: Callable[[Visit], None] = lambda _: None
+        self.on_put: list[Callable[[Visit], None]] = []
+        """Hear of each visit that is handed over."""
         self._size = 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -44,7 +45,8 @@ class Committer:
     def put(self, visit: Visit) -> None:
         """Hand a visit over."""
         visit.put_at = time.monotonic()
-        self.on_put(visit)
+        for hears in self.on_put:
+            hears(visit)
         self.waiting.append(visit)
         self._size += visit.size
         self._wake.set()

@@ -101,6 +101,14 @@ class Reader:
         rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
         return Read(rows, taken)
 
+    def again(self, claim: Claim, page: Page) -> Read | None:
+        """The items of a stored page, as `read` gives them; no link of it is looked at. None where no site reads it."""
+        site = match(self.sites, page.url)
+        if site is None or not site.site.functions:
+            return None
+        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+        return self._site(site, claim, page, document, ([], 0))
+
     def _site(
         self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int]
     ) -> Read:

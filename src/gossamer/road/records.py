@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from gossamer.masking import mask
-from gossamer.page import Failure, Page
+from gossamer.page import Exchange, Failure, Page
 from gossamer.request import Request
 from gossamer.road.again import GONE
-from gossamer.visit import Attempt, Claim, PageRecord, Row
+from gossamer.visit import RAW, Asked, Attempt, Claim, PageRecord, Raw, Row
 
 
 def moment(seconds: float) -> str:
@@ -75,3 +75,23 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
 def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """What was tried before a result, each with its outcome and error."""
     return [(one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before]
+
+
+_CODED = ("content-encoding", "content-length", "transfer-encoding")
+
+
+def raw_row(request: Request, page: Page) -> Row:
+    """The answer as it came. Where nobody kept that (a browser's document, an unlocker's), as a plain server would have sent it."""
+    asked = Asked(
+        request.method, request.body, request.depth, request.referrer, request.hops, request.use, request.carry, page.rung,
+        page.collector, page.block,
+    )  # fmt: skip
+    exchange = page.exchange
+    if exchange is None:
+        lines = [f"{name}: {value}" for name, value in page.headers if name not in _CODED]
+        head = "\r\n".join([f"HTTP/1.1 {page.status} ", *lines, f"Content-Length: {len(page.body)}", "", ""])
+        exchange = Exchange(b"", head.encode("latin-1", "replace"), page.body)
+    cut = page.exchange is not None and page.wire > len(exchange.body)
+    kind = page.content_type or ""
+    raw = Raw(page.url, page.status, kind, page.fetched_at, exchange, asked, page.address, cut)
+    return Row(RAW, page.url, raw)

@@ -62,7 +62,7 @@ class Visitor:
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, remembers: bool = False,
-        members: Members | None = None,
+        members: Members | None = None, raw: bool = False,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -79,7 +79,7 @@ class Visitor:
             members=members,
         )
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.remembers = sharing, remembers
+        self.sharing, self.remembers, self.raw = sharing, remembers, raw
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -127,14 +127,15 @@ class Visitor:
         line = self._attempt(claim, result, outcome, error)
         said, why = felt(result)
         settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
-        put(Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed))
+        visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
+        put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:
         if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
             await self.anchored()  # the worker that met the redirected seed knows more
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
-        visit = await self._end(claim, result, verdict, got.began)
+        visit = self._kept(await self._end(claim, result, verdict, got.began), result)
         if self.remembers:
             again.note(visit, result)
         visit.attempts = got.attempts + visit.attempts
@@ -165,6 +166,13 @@ class Visitor:
             case Later():
                 settle = Settle(claim.token, "b", host_wait=round(verdict.after * 1000))
                 return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
+
+    def _kept(self, visit: Visit, result: Page | Failure) -> Visit:
+        """The visit, with its answer whole where an output keeps that."""
+        if self.raw and isinstance(result, Page) and result.status != 304:
+            visit.rows = [*visit.rows, records.raw_row(visit.claim.request, result)]
+            visit.size += result.wire + 2000
+        return visit
 
     def _done(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
         read = self.reader.read(claim, page, verdict.error)

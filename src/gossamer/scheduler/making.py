@@ -85,8 +85,9 @@ def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, se
     day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
     outputs = [(spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs]
     options = task.options
-    if isinstance(pages := options.get("pages"), str):
-        options = {**options, "pages": pages.replace("{date}", day).replace("{run}", moment)}
+    for name in ("pages", "attempts"):
+        if isinstance(spec := options.get(name), str):
+            options = {**options, name: spec.replace("{date}", day).replace("{run}", moment)}
     task = msgspec.structs.replace(task, outputs=outputs, options=options)
     return Run(due=due, at=at, state="waiting", crawl=f"{schedule.name}-{moment}", part=part, task=task)
 

@@ -96,6 +96,14 @@ def item_columns(items: Iterable[type]) -> dict[str, tuple[Column, ...]]:
     return {name: (*(Column(*field) for field in fields.items()), *OURS) for name, fields in kinds.items()}
 
 
+def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
+    """The columns of a struct's fields; a field `ts` is a moment."""
+    hints = typing.get_type_hints(struct)
+    return tuple(
+        Column(name, "time" if name == "ts" else column_type(hints[name])) for name in struct.__struct_fields__
+    )
+
+
 def column_type(annotation: Any) -> str:
     """The column type of a field's annotation.
 

@@ -112,12 +112,14 @@ def mark_end(fd: int, owner: str, committed: int) -> None:
 
 
 class ExactFile:
-    """One plain file. All calls are made under the crawl's output lock; a lock on the file keeps other crawls out."""
+    """One plain file, in which each row ends with `ends`. All calls are made under the crawl's output lock; a lock on the file
+    keeps other crawls out."""
 
-    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "") -> None:
+    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "", ends: bytes = b"\n") -> None:
         self.path = os.path.abspath(path)
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
+        self._ends = ends
         self._fd = -1
         self._last = (0, b"")
         """Length after our last append, and the bytes that then stood before it."""
@@ -137,8 +139,8 @@ class ExactFile:
             if self._overwrite:
                 os.ftruncate(fd, 0)
             size = os.fstat(fd).st_size
-            if size and os.pread(fd, 1, size - 1) != b"\n":
-                write_at(fd, size, b"\n")
+            if size and self._ends and os.pread(fd, 1, size - 1) != self._ends:
+                write_at(fd, size, self._ends)
                 size += 1
             if self._owner:
                 write_mark(fd, Mark(self._owner, size))
@@ -200,7 +202,7 @@ class ExactFile:
         own(self.path, fd, self._owner, committed, size)
         if committed:
             tail = os.pread(fd, min(_TAIL, committed), max(0, committed - _TAIL))
-            if tail[-1:] != b"\n" or (committed == self._last[0] and tail != self._last[1]):
+            if (self._ends and tail[-1:] != self._ends) or (committed == self._last[0] and tail != self._last[1]):
                 raise SinkError(f"{self.path} was changed by somebody else before byte {committed}: give another -o")
 
     def _write(self, fd: int, committed: int, data: bytes) -> int:

@@ -9,17 +9,23 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gossamer.errors import UsageError
+from gossamer.masking import mask
 from gossamer.parts import FileSink, TableSink
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.place import FORMS, Place, check, place
 from gossamer.visit import Row
 
-FORMATS = ("jsonl", "csv", "parquet", "sqlite")
-_NAMES = ".jsonl .csv .parquet .sqlite"
+FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
+WHOLE = ("warc", "objects")
+"""Formats that keep answers whole, and take nothing else."""
+AWAY = ("s3", "gs", "hdfs", "webhdfs")
+"""Schemes of stores of objects, to which what keeps answers whole is sent."""
+_NAMES = ".jsonl .csv .parquet .sqlite .warc.gz"
 
 
 class Output(NamedTuple):
-    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind (`place.FORMS`)."""
+    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind (`place.FORMS`), or of one of
+    objects and a format of WHOLE."""
 
     path: str
     format: str
@@ -33,6 +39,12 @@ def parse(spec: str) -> Output:
     """
     if spec in ("-", "-:jsonl"):
         return Output("-", "stdout")
+    if spec.startswith("objects:") and len(spec) > len("objects:"):
+        return Output(
+            away(spec.removeprefix("objects:")) if "://" in spec else spec.removeprefix("objects:"), "objects"
+        )
+    if spec.partition("://")[0] in AWAY:
+        return Output(away(spec), "warc")
     if "://" in spec:
         return Output(spec, check(spec))
     path, colon, forced = spec.rpartition(":")
@@ -46,13 +58,28 @@ def parse(spec: str) -> Output:
     stem, dot, ending = name.rpartition(".")
     if dot and stem and ending.lower() in FORMATS:
         return Output(spec.rstrip("/"), ending.lower())
-    if not name or not dot or not stem:
+    if name.lower().endswith(".warc.gz") and len(name) > len(".warc.gz"):
+        return Output(spec, "warc")
+    if not name or not dot or not stem or name == ".warc.gz":
         raise UsageError(f"-o {spec!r} names no format: end it in one of {_NAMES}, or write FILE:FORMAT")
-    if name.lower().endswith(".warc.gz"):
-        raise UsageError(f"-o {spec}: no WARC output yet; endings are {_NAMES}")
     raise UsageError(
         f"-o {spec}: no format for .{ending}{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"
     )
+
+
+def away(url: str) -> str:
+    """A URL of a store of objects: `s3://BUCKET/PREFIX`. Raises UsageError."""
+    scheme, _, rest = url.partition("://")
+    if scheme not in AWAY or not rest.partition("?")[0].strip("/"):
+        raise UsageError(f"-o {mask(url)}: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER")
+    if rest.partition("?")[0].lower().endswith(tuple(f".{one}" for one in FORMATS if one not in WHOLE)):
+        raise UsageError(f"-o {mask(url)}: a store of objects takes whole pages alone; write rows to a file")
+    return url
+
+
+def whole(specs: Sequence[str]) -> bool:
+    """Whether one of the outputs keeps answers whole."""
+    return any(parse(spec).format in WHOLE for spec in specs)
 
 
 class FileOutput:
@@ -138,6 +165,8 @@ def open_output(
         from gossamer.sinks.sqlite import Sqlite
 
         return Sqlite(path, columns, overwrite=overwrite)
+    if form in WHOLE:
+        return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder), None)
     from gossamer.sinks.jsonl import Stdout
 
     return Stdout()
@@ -167,6 +196,21 @@ def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, fold
     from gossamer.sinks.journal import journal
 
     return FileOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
+
+
+def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str) -> FileSink:
+    """The sink of whole answers."""
+    if "://" in path:
+        from gossamer.sinks.archived import Archived
+
+        return Archived(path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner)
+    if form == "objects":
+        from gossamer.sinks.objects import Objects
+
+        return Objects(path, overwrite=overwrite, owner=owner)
+    from gossamer.sinks.warc import Warc
+
+    return Warc(path, folder=not path.lower().endswith(".warc.gz"), overwrite=overwrite, owner=owner)
 
 
 def _nearest(word: str) -> str:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
+from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
+from gossamer.sinks.formats import WHOLE, open_output, parse
 from gossamer.sinks.formats import FileOutput as Files
-from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import JsonLines
-from gossamer.visit import ASIDE, Row
+from gossamer.visit import ASIDE, RAW, Row
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
@@ -31,7 +32,7 @@ class Own(NamedTuple):
 
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".",
+    own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".", attempts: str | None = None,
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
     those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
@@ -50,36 +51,42 @@ def open_all(
             tables.append(some(output, wanted) if wanted else output)
 
     apart = pages_file is not None and "page" not in columns
-    usual = _no_page if apart else _stored if aside else None
+    usual = _no_page if apart else stored
     for spec, overwrite in specs:
-        put(open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder), usual)
+        output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder)
+        put(output, _raw if parse(spec).format in WHOLE else usual)
     if aside:
         file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner, folder=folder), _page)
+    if attempts is not None:
+        put(*_attempts(attempts, owner, folder))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder), partial(_of_sites, sites))
-    counted = Counter(
-        [*(sink.target() for output in files for sink in output.sinks()), *(table.target() for table in tables)]
-    )
+    places = [sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables]
+    counted = Counter(places)
     for path, n in counted.items():
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
     return files, tables
 
 
-def without_aside(tables: Sequence[TableSink]) -> list[TableSink]:
-    """Tables that are there already, without the rows that are kept aside."""
-    return [SomeTable(table, _stored) for table in tables]
+def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
+    """Tables that are there already, without the rows that only some outputs take."""
+    return [SomeTable(table, stored) for table in tables]
+
+
+def _attempts(spec: str, owner: str, folder: str) -> tuple[Any, Wanted]:
+    """The output of the requests made, and what it takes."""
+    form = parse(spec).format
+    if form in WHOLE:
+        raise UsageError(f"--attempts {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
+    return open_output(spec, attempt_columns(form), owner=owner, folder=folder), partial(_of_kind, kind(form))
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:
-    return type(row.data) is dict and row.data["_site"] in sites and row.kind != ASIDE
-
-
-def _stored(row: Row) -> bool:
-    return row.kind != ASIDE
+    return type(row.data) is dict and row.data.get("_site") in sites and row.kind != ASIDE
 
 
 def _aside(row: Row) -> bool:
@@ -91,7 +98,20 @@ def _page(row: Row) -> bool:
 
 
 def _no_page(row: Row) -> bool:
-    return row.kind not in ("page", ASIDE)
+    return row.kind != "page" and stored(row)
+
+
+def _of_kind(wanted: str, row: Row) -> bool:
+    return row.kind == wanted
+
+
+def _raw(row: Row) -> bool:
+    return row.kind == RAW
+
+
+def stored(row: Row) -> bool:
+    """Whether a row is for outputs of any kind: nothing kept aside, no whole answer, no attempt."""
+    return row.kind not in (ASIDE, RAW, "", TABLE)
 
 
 class SomeFiles:

@@ -18,6 +18,7 @@ import msgspec
 
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.sinks import sqlite_history as past
+from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
 from gossamer.sinks.history import HISTORY, SIGHTINGS, STORED
 from gossamer.sinks.jsonl import text
@@ -77,7 +78,7 @@ class Sqlite:
             for kind, group in kinds.items():
                 loose = () if kind in self._columns else loose_names(group)
                 names, insert = self._inserts.get(kind) or self._table(base, kind, loose)
-                if kind != "page":
+                if kind not in RECORDS:
                     group = past.changed(base, _name(kind), group)
                 values = _values(names, group)
                 try:
@@ -146,7 +147,7 @@ class Sqlite:
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
-        if kind != "page":
+        if kind not in RECORDS:
             past.prepare(base, table, _quoted(f"_url of {kind}"))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:
@@ -164,7 +165,7 @@ class Sqlite:
 
     def _declared(self, kind: str) -> list[Column]:
         declared = self._columns.get(kind)
-        more = STORED if kind != "page" else ()
+        more = STORED if kind not in RECORDS else ()
         own = (*(declared or OURS), *more)
         columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
         lower = [column.name.lower() for column in columns]

@@ -1,0 +1,182 @@
+"""What reading stored pages again costs: CPU microseconds a page, against unpacking and parsing them alone, and against the crawl.
+
+    python benchmarks/reparse.py [--pages 20000] [--rounds 3] [--crawl]
+
+Pages of Python's documentation, each under several URLs with a remark of its own, are stored as WARC as a crawl stores them (gzip as
+received). `floor`: the bodies unpacked and parsed by the same parser, nothing else, in one process. `reparse`: a whole run of the command
+with a site function of three selectors, one process, items written and compared. CPU of all processes from start to end; rounds are
+interleaved; medians. `--crawl` also crawls a quarter of them from tests/web with the same site and output, and reads those again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from isal import isal_zlib
+from measured import measure
+from speed import corpus
+
+from gossamer.page import Exchange
+from gossamer.parsing import html
+from gossamer.sinks.warc import Warc
+from gossamer.visit import RAW, Asked, Raw, Row
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+SITE = """
+from gossamer import Item, Site
+
+site = Site("docs", seeds=["{seed}"], follow=True, hosts=["{host}"])
+
+
+class Doc(Item, key="url"):
+    url: str
+    title: str
+    heading: str
+    links: int
+
+
+@site.page()
+def doc(page):
+    yield Doc(url=page.url, title=page.title or "", heading=page.css("h1::text").get() or "", links=len(page.css("a")))
+"""
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding: gzip\r\n\r\n"
+
+
+def store(folder: Path, count: int) -> None:
+    """The WARC, and the old items to compare with."""
+    files = sorted((ROOT / ".sites" / "python3-doc" / "html").rglob("*.html"))
+    bodies = [file.read_bytes() for file in files if file.stat().st_size]
+    sink, rows, length = Warc(str(folder / "pages.warc.gz"), owner="benchmark"), [], 0
+    length = sink.prepare()
+    for n in range(count):
+        body = gzip.compress(bodies[n % len(bodies)] + b"<!-- %d -->" % n, 6)
+        raw = Raw(
+            f"http://docs.test/{n}",
+            200,
+            "text/html",
+            1700000000.0 + n,
+            Exchange(b"GET / HTTP/1.1\r\n\r\n", HEAD, body),
+            Asked(depth=3),
+        )
+        rows.append(Row(RAW, raw.url, raw))
+        if len(rows) == 256:
+            length, rows = sink.append(length, rows), []
+    sink.close(sink.append(length, rows) if rows else length)
+    (folder / "docs.py").write_text(SITE.format(seed="http://docs.test/", host="docs.test"))
+
+
+def floor(folder: Path, count: int) -> float:
+    """CPU microseconds a page of unpacking and parsing alone."""
+    lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
+    used = 0.0
+    with (folder / "pages.warc.gz").open("rb") as file:
+        for line in lines:
+            file.seek(int(line["offset"]))
+            body = isal_zlib.decompress(file.read(int(line["length"])), 31).split(b"\r\n\r\n", 2)[2][:-4]
+            began = time.process_time()
+            html.parse(isal_zlib.decompress(body, 31), "text/html; charset=utf-8", line["url"])
+            used += time.process_time() - began
+    return used / count * 1e6
+
+
+def again(folder: Path, count: int, *words: str) -> float:
+    """CPU microseconds a page of the command."""
+    command = [
+        sys.executable,
+        "-m",
+        "gossamer",
+        "reparse",
+        "--data",
+        str(folder / "data"),
+        "--processes",
+        "1",
+        "--fresh",
+        "--json",
+        *words,
+    ]
+    cost = measure(command, folder / "cost.json")
+    log = (folder / "cost.log").read_text()
+    if cost.code:
+        sys.exit(log)
+    said = json.loads(log.splitlines()[-1])
+    if said["items"] != said["pages"] or said["pages"] < count * 0.9:
+        sys.exit(f"not all were read: {said}")
+    return cost.cpu / said["pages"] * 1e6
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--crawl", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store(folder, given.pages)
+        words = ["--archive", str(folder / "pages.warc.gz"), "--site", str(folder / "docs.py")]
+        again(folder, given.pages, *words)
+        old = next((folder / "data").glob("*/reparse/items.jsonl")).rename(folder / "old.jsonl")
+        rounds = [
+            (floor(folder, given.pages), again(folder, given.pages, *words, "--old", str(old)))
+            for _ in range(given.rounds)
+        ]
+        for alone, whole in rounds:
+            print(f"floor {alone:.0f} us, reparse {whole:.0f} us, {whole / alone:.2f} times", flush=True)
+        middle = [statistics.median(row) for row in zip(*rounds, strict=True)]
+        print(f"median: floor {middle[0]:.0f} us, reparse {middle[1]:.0f} us, {middle[1] / middle[0]:.2f} times")
+    if given.crawl:
+        crawled(given.pages // 4)
+
+
+def crawled(count: int) -> None:
+    """A crawl with the same function that stores its pages, and those read again."""
+    from web import Plan, serve
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        site = (
+            corpus(folder / "web", max(1, count // 530), ("python3-doc",))
+            if (folder / "web").mkdir() is None
+            else folder
+        )
+        with serve(Plan(folder=str(site.resolve()), robots=("allow",))) as web:
+            seed = web.plan.seeds()[0]
+            (folder / "docs.py").write_text(SITE.format(seed=seed, host=seed.split("/")[2]))
+            command = [
+                sys.executable,
+                "-m",
+                "gossamer",
+                "crawl",
+                str(folder / "docs.py"),
+                "--data",
+                str(folder / "data"),
+                "--quiet",
+            ]
+            command += [
+                "--delay",
+                "0",
+                "--per-host",
+                "80",
+                "--allow-private",
+                "127.0.0.0/8",
+                "-o",
+                str(folder / "items.jsonl"),
+            ]
+            cost = measure([*command, "-o", str(folder / "pages.warc.gz")], folder / "crawl.json")
+        pages = len((folder / "items.jsonl").read_bytes().splitlines())
+        whole = again(folder, pages, "docs", "--old", str(folder / "items.jsonl"))
+        each = cost.cpu / pages * 1e6
+        print(f"crawl of {pages} pages {each:.0f} us, reparse {whole:.0f} us: {whole / each:.2f} of it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""`gossamer items`, `attempts`, `export`: what a crawl kept, looked through and written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, read_settings
+from gossamer.cli.words import Argument, Option
+from gossamer.errors import UsageError
+
+HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Of this host alone.")]
+Status = Annotated[str | None, Option("--status", metavar="N", help="With this HTTP status: 404, or 4xx.")]
+Outcome = Annotated[
+    str | None, Option("--outcome", metavar="WORD", help="Attempts that ended so: done, retry, dead, ...")
+]
+Since = Annotated[str | None, Option("--since", metavar="TIME", help="Seen since: 2h ago, or a moment.")]
+Where = Annotated[
+    list[str] | None,
+    Option("--where", metavar="TEST", help="FIELD=VALUE; also != < <= > >= and ~ (contains); repeatable."),
+]
+Kind = Annotated[str | None, Option("--kind", metavar="KIND", help="Items of this kind alone.")]
+Limit = Annotated[int, Option("--limit", metavar="N", help="How many are shown (50; 0: all).")]
+By = Annotated[str | None, Option("--by", metavar="WHAT", help="Summed up by provider, hour, host, reason or rung.")]
+What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
+Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
+File = Annotated[str, Argument(metavar="FILE", help="As after crawl's -o; it is written anew.")]
+FIRST = 50
+
+
+def items(
+    crawl: MaybeCrawl = None, host: HostFilter = None, kind: Kind = None, since: Since = None, where: Where = None,
+    limit: Limit = FIRST, data: Data = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """The items that a crawl kept."""
+    from gossamer.querying.filters import all_of
+
+    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    wheres = [*(where or ()), *([f"_kind={kind}"] if kind else [])]
+    test = all_of(host=host, since=since, wheres=wheres)
+    put((row for row in kept(folder, "items") if test(row)), limit, as_json, ("_kind", "_key"))
+    return 0
+
+
+def attempts(
+    crawl: MaybeCrawl = None, by: By = None, host: HostFilter = None, status: Status = None, outcome: Outcome = None,
+    since: Since = None, where: Where = None, limit: Limit = FIRST, data: Data = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """The requests that a crawl made, or what they were by provider, hour, host, reason, rung."""
+    from gossamer.querying.filters import all_of
+    from gossamer.querying.reports import BY
+    from gossamer.units import nearest
+
+    if by is not None and by not in BY:
+        raise UsageError(f"--by {by}: there is {', '.join(BY)}{nearest(by, BY)}")
+    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
+    rows = (row for row in kept(folder, "attempts") if test(row))
+    if by is None:
+        heads = ("ts", "url", "attempt", "rung", "status", "outcome", "seconds", "bytes_wire", "proxy", "error")
+        put(rows, limit, as_json, heads, only=True)
+    else:
+        put_report(rows, by, as_json)
+    return 0
+
+
+def export(
+    crawl: Name, file: File, what: What = "items", host: HostFilter = None, status: Status = None, outcome: Outcome = None,
+    since: Since = None, where: Where = None, data: Data = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Write what a crawl kept to a file of any format."""
+    from gossamer.cli.show import put_json
+    from gossamer.querying.filters import all_of
+    from gossamer.querying.writing import write
+
+    if what not in ("items", "attempts", "pages"):
+        raise UsageError(f"--what {what}: items, attempts or pages")
+    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
+    count = write(file, what, (row for row in kept(folder, what) if test(row)), sources(folder))
+    if as_json:
+        put_json({"crawl": folder.name, "file": file, "rows": count})
+    else:
+        print(f"{count} {what} to {file}")
+    return 0
+
+
+def folder_of(data: Path, crawl: str | None) -> Path:
+    """The folder of the crawl meant."""
+    if crawl is not None:
+        if not (data / crawl).is_dir():
+            raise UsageError(f"there is no crawl {crawl} in {data}; see gossamer status --data {data}")
+        return data / crawl
+    found = sorted(path.parent for path in data.glob("*/attempts.jsonl"))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found)
+        raise UsageError(f"which crawl? there are {names}: name one" if found else f"there is no crawl in {data} yet")
+    return found[0]
+
+
+def sources(folder: Path) -> list[str]:
+    """The outputs of a crawl, as after -o."""
+    from gossamer.sites.noted import NAME, noted
+
+    return noted(folder).outputs if (folder / NAME).exists() else []
+
+
+def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
+    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same."""
+    from gossamer.errors import ConfigError
+    from gossamer.querying.sources import rows_of
+
+    if what == "attempts":
+        path = folder / "attempts.jsonl"
+        yield from rows_of(f"{path}:jsonl") if path.exists() else ()
+        return
+    sign = "_key" if what == "items" else "requested_url"
+    specs, problem = sources(folder), None
+    for spec in specs:
+        rows = rows_of(spec)
+        try:
+            first = next((row for row in rows if sign in row), None)
+        except ConfigError as error:
+            problem = error
+            continue
+        if first is not None:
+            yield first
+            yield from (row for row in rows if sign in row)
+            return
+    if problem is not None:
+        raise problem
+    if not specs:
+        raise UsageError(f"{folder.name} has no output in a file: crawl with -o FILE; databases are asked themselves")
+
+
+def put(rows: Iterable[dict[str, Any]], limit: int, as_json: bool, heads: tuple[str, ...], only: bool = False) -> None:
+    """Rows, one a line; a table has the fields of the first rows. `only`: no other fields than `heads`."""
+    from gossamer.cli.show import put_json, put_table, remark
+
+    if as_json:
+        for row in rows if not limit or limit == FIRST else islice(rows, limit):
+            put_json(row)
+        return
+    found = list(islice(rows, limit + 1) if limit else rows)
+    if not found:
+        remark("nothing of that kind")
+        return
+    if limit and len(found) > limit:
+        remark(f"the first {limit} are shown; --limit 0 shows all")
+        found = found[:limit]
+    more = [name for row in found for name in row if not name.startswith("_")] if not only else []
+    names = list(dict.fromkeys((*heads, *more)))
+    put_table(names, [[short(row.get(name)) for name in names] for row in found])
+
+
+def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
+    """The attempts summed up."""
+    from gossamer.cli.show import amount, named, put_json, put_table
+    from gossamer.querying.reports import report
+
+    lines = report(rows, by)
+    if as_json:
+        put_json(lines)
+        return
+    heads = (by, "requests", "good", "blocked", "mean s", "median", "95 %", "bytes", "credits", "errors")
+    put_table(
+        heads,
+        [
+            (line.group, line.requests, f"{line.good:.1%}", line.blocked, *(f"{one:.3f}" for one in line.seconds), amount(line.bytes),
+             line.credits, named(line.errors)) for line in lines
+        ],
+        right=heads[1:-1],
+    )  # fmt: skip
+
+
+def short(value: Any) -> str | None:
+    """A value for a cell of a table."""
+    import msgspec
+
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,208 @@
+"""`gossamer reparse`: a site's functions over the pages that a crawl stored; nothing is fetched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Data, Json, MaybeCrawl, Quiet, Setting, read_settings
+from gossamer.cli.words import Option
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.reparsing.running import Run, State, Told
+
+Archive = Annotated[
+    str | None, Option("--archive", metavar="PATH", help="Stored pages: a WARC, a folder of them, objects, s3://...")
+]
+Site = Annotated[
+    list[str] | None, Option("--site", metavar="FILE", help="A site file instead of the crawl's; repeatable.")
+]
+Out = Annotated[list[str] | None, Option("-o", "--output", metavar="FILE", help="Where items go, too; repeatable.")]
+Over = Annotated[
+    list[str] | None, Option("-O", "--overwrite", metavar="FILE", help="The same, written anew; repeatable.")
+]
+Old = Annotated[
+    str | None, Option("--old", metavar="FILE", help="Items to compare with, JSON lines (default: the crawl's).")
+]
+Processes = Annotated[str | None, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")]
+SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
+Fresh = Annotated[bool, Option("--fresh", help="Begin anew, also where a run was ended.")]
+
+
+def reparse(
+    crawl: MaybeCrawl = None, archive: Archive = None, site: Site = None, output: Out = None, overwrite: Over = None,
+    old: Old = None, processes: Processes = None, argument: SiteArgument = None, fresh: Fresh = False, data: Data = None,
+    setting: Setting = None, as_json: Json = False, quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Run site functions over stored pages and compare the items."""
+    from gossamer.cli.show import put_json
+
+    run = made(
+        crawl, archive, site or [], output or [], overwrite or [], old, processes, argument or [], fresh, data, setting
+    )
+    shown = run.shown = Shown(quiet)
+    try:
+        told = run.work()
+    finally:
+        shown.close()
+    if as_json:
+        put_json(told)
+    else:
+        put(told)
+    return 4 if told.failed and not told.items else 0
+
+
+def made(
+    crawl: str | None, archive: str | None, site: list[str], output: list[str], overwrite: list[str], old: str | None,
+    processes: str | None, argument: list[str], fresh: bool, data: str | None, setting: list[str] | None,
+) -> Run:  # fmt: skip
+    """The run that the words ask for."""
+    from gossamer.cli.crawl import arguments_of
+    from gossamer.reparsing.running import Run
+    from gossamer.sites import load_all
+    from gossamer.sites.noted import Noted, noted
+
+    settings = read_settings(data, None, setting)
+    folder = named(Path(settings.data), crawl, archive)
+    known = Noted(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
+    paths = site or known.sites
+    if not paths:
+        raise UsageError("which site? name its file with --site FILE")
+    sites = load_all(paths, arguments_of(argument))
+    if not sites:
+        raise UsageError(f"--site {paths[0]}: there is no such site file or folder")
+    if archive is None and not known.pages:
+        raise UsageError(f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH")
+    where = local(archive or known.pages[0], folder)
+    before = Path(old) if old is not None else Path(known.items) if known.items else None
+    if before is not None and not before.is_file():
+        if old is not None:
+            raise UsageError(f"--old {old}: there is no such file of JSON lines")
+        before = None
+    count = count_of(processes)
+    outputs = [(spec, False) for spec in output] + [(spec, True) for spec in overwrite]
+    for spec, _ in outputs:
+        refuse(spec, known.items, before)
+    return Run(folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh)
+
+
+def named(data: Path, crawl: str | None, archive: str | None) -> Path:
+    """The folder of the crawl meant."""
+    from gossamer.sites.noted import NAME, noted
+
+    if crawl is not None:
+        if not (data / crawl).is_dir():
+            raise UsageError(f"there is no crawl {crawl} in {data}")
+        return data / crawl
+    if archive is not None:
+        import xxhash
+
+        return data / f"archive-{xxhash.xxh3_64_hexdigest(archive.encode())[:6]}"
+    found = sorted(path.parent for path in data.glob(f"*/{NAME}") if noted(path.parent).pages)
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found)
+        raise UsageError(
+            f"which crawl? these kept pages: {names}"
+            if found
+            else f"no crawl in {data} kept pages: name them with --archive PATH"
+        )
+    return found[0]
+
+
+def local(archive: str, folder: Path) -> Path:
+    """Where the pages are on this machine; those of a store of objects are fetched to the crawl's folder."""
+    archive = archive.removeprefix("objects:")
+    if "://" not in archive:
+        if not Path(archive).exists():
+            raise UsageError(f"--archive {archive}: there is nothing")
+        return Path(archive)
+    from gossamer.sinks.away import Away
+
+    away, there = Away(archive), folder / "fetched"
+    for name, size in away.names():
+        path = there / name
+        if not path.is_file() or path.stat().st_size != size:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            away.fetch(name, str(path))
+    return there
+
+
+def refuse(spec: str, items: str | None, old: Path | None) -> None:
+    """A file that a crawl goes on writing, or that is compared with, is none to write to; tables take items by key."""
+    from gossamer.sinks.formats import parse
+
+    path, form = parse(spec)
+    taken = [Path(one).absolute() for one in (items, old) if one is not None]
+    if form in ("jsonl", "csv", "parquet") and Path(path).absolute() in taken:
+        raise UsageError(
+            f"-o {spec}: the crawl's own items are there: give another file (a database takes new items by their key)"
+        )
+    if form in ("warc", "objects"):
+        raise UsageError(f"-o {spec}: that keeps pages, and items are what is made here")
+
+
+def count_of(text: str | None) -> int:
+    """`--processes`."""
+    import os
+
+    if text in (None, "auto"):
+        return os.cpu_count() or 1
+    if not (text or "").isdecimal() or not 1 <= int(text or "") <= 256:
+        raise UsageError(f"--processes {text}: a number from 1 to 256, or auto")
+    return int(text or "")
+
+
+class Shown:
+    """Progress on stderr."""
+
+    def __init__(self, quiet: bool) -> None:
+        from gossamer.cli.show import dumb
+
+        self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
+
+    def show(self, state: State, total: int) -> None:
+        """Tell how far it is, now and then."""
+        import json
+        import sys
+        import time
+
+        if self._quiet or time.monotonic() < self._next:
+            return
+        first, self._next = not self._next, time.monotonic() + (10.0 if self._dumb else 0.2)
+        done = state.pages + state.passed
+        if not self._dumb:
+            print(f"\rreparse: {done:,} of {total:,} pages, {state.items:,} items", end="", file=sys.stderr, flush=True)
+        elif not first:
+            line = {"read": done, "of": total, "items": state.items, "failed": state.failed}
+            print(json.dumps(line), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """End the line that redraws itself."""
+        import sys
+
+        if self._next and not self._dumb and not self._quiet:
+            print(file=sys.stderr)
+
+
+def put(told: Told) -> None:
+    """What came of it, for people."""
+    from gossamer.cli.show import named as pairs
+    from gossamer.cli.show import put_table
+
+    rows: list[tuple[str, Any]] = [
+        ("read", told.read), ("pages", told.pages), ("passed over", told.passed), ("items", told.items), ("kept aside", told.rejected),
+        ("failed", told.failed), *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]), ("in", told.items_file),
+        ("outputs", ", ".join(told.outputs) or "-"),
+    ]  # fmt: skip
+    found = told.difference
+    if found is not None:
+        rows.append(
+            (
+                "differences",
+                f"{found.added} added, {found.changed} changed, {found.removed} removed, {found.same} the same",
+            )
+        )
+        rows += [(f"  {field}", pairs(counts)) for field, counts in found.fields.items()]
+        rows.append(("details", told.details_file))
+    put_table((), rows)

@@ -1,0 +1,76 @@
+"""Plain objects by URL, as `sinks.objects` leaves them: lines that say what each is, beside a folder of bodies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from gossamer.collectors.archive import Kept as Answer
+from gossamer.collectors.archive import key
+from gossamer.collectors.heads import parse, version
+from gossamer.visit import Asked
+
+MOST_SKIPPED = 1000
+
+
+class Line(msgspec.Struct):
+    """One answer."""
+
+    url: str
+    at: float
+    head: str
+    object: str
+    size: int = 0
+    cut: bool = False
+    asked: Asked = Asked()
+
+
+_line = msgspec.json.Decoder(Line).decode
+
+
+class Kept:
+    """The answers of a folder by URL; of several the last counts. Raises OSError when it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path
+        self._files: list[BinaryIO] = []
+        self._places: dict[str, tuple[int, int]] = {}
+        self.skipped: list[str] = []
+        """Lines that could not be read, 1,000 at most."""
+        for number, file in enumerate(sorted(path.glob("*.jsonl"))):
+            self._files.append(file.open("rb"))
+            at = 0
+            for text in self._files[number]:
+                try:
+                    line = _line(text)
+                    self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
+                except msgspec.DecodeError as error:
+                    self.skipped += [f"{file.name} byte {at}: {error}"][: MOST_SKIPPED - len(self.skipped)]
+                at += len(text)
+
+    def find(self, url: str, most: int) -> Answer | None:
+        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
+        if url not in self._places:
+            return None
+        number, at = self._places[url]
+        self._files[number].seek(at)
+        line = _line(self._files[number].readline())
+        if len(line.object) != 64 or not line.object.isalnum():
+            return None
+        with (self._folder / "objects" / line.object[:2] / line.object).open("rb") as file:
+            body = file.read(most + 1)
+        lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
+        status, headers = parse(lines)
+        headers = [row for row in headers if row[0] != "transfer-encoding"]
+        return Answer(status, headers, body, line.at, max(line.size, len(body)), version(lines[0]), line.asked)
+
+    def urls(self) -> list[str]:
+        """All URLs (keys) that are answered."""
+        return list(self._places)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            file.close()

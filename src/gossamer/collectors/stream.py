@@ -1,0 +1,135 @@
+"""A WARC as a stream of records: of the plain file, or member by member."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import BinaryIO, NamedTuple
+
+from isal import isal_zlib
+
+from gossamer import url as urls
+
+PIECE = 64 << 10
+MOST_HEAD = 64 << 10
+_ENDS = re.compile(rb"[\r\n]+")
+
+
+class Place(NamedTuple):
+    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which file."""
+
+    offset: int
+    within: int
+    file: int = 0
+
+
+class Stream:
+    """The bytes from an offset on: of the plain file, or of one gzip member."""
+
+    def __init__(self, file: BinaryIO, offset: int, packed: bool) -> None:
+        self._file, self._undo = file, isal_zlib.decompressobj(31) if packed else None
+        self._have = bytearray()
+        self.at, self.record, self.end = 0, 0, offset
+        self._size = file.seek(0, os.SEEK_END)
+        file.seek(offset)
+
+    def take(self, count: int) -> bytes:
+        """Up to `count` bytes; fewer only at the end. Raises BROKEN for a broken member."""
+        while len(self._have) < count and self._more():
+            pass
+        out = bytes(self._have[:count])
+        del self._have[:count]
+        self.at += len(out)
+        return out
+
+    def skip(self, count: int) -> int:
+        """Pass over `count` bytes; how many there were. Of a plain file they are not read: a false length costs nothing."""
+        passed = len(self._have)
+        if self._undo is None and count > passed:
+            passed += max(0, min(count - passed, self._size - self.end))
+            self.end += passed - len(self._have)
+            self.at += passed
+            self._have.clear()
+            self._file.seek(self.end)
+            return passed
+        passed = 0
+        while passed < count and (part := self.take(min(PIECE, count - passed))):
+            passed += len(part)
+        return passed
+
+    def blank(self) -> None:
+        """Pass over line ends, however many there are: two end a record. `record` is where the next one begins."""
+        while True:
+            found = _ENDS.match(self._have)
+            passed = found.end() if found else 0
+            del self._have[:passed]
+            self.at += passed
+            if self._have or not self._more():
+                self.record = self.at
+                return
+
+    def head(self) -> bytes | None:
+        """All up to the next empty line, None at the end. Raises ValueError when there is no such line within 64 KiB."""
+        while True:
+            found = re.search(rb"\r?\n\r?\n", self._have)
+            if found:
+                return self.take(found.end())
+            if len(self._have) > MOST_HEAD:
+                raise ValueError("no end of its header")
+            if not self._more():
+                if self._have.strip():
+                    raise ValueError("cut off in its header")
+                return None
+
+    def _more(self) -> bool:
+        """Read a piece. `end` is the offset behind what was used: of the member, once it has ended."""
+        if self._undo is None:
+            piece = self._file.read(PIECE)
+            self._have += piece
+            self.end += len(piece)
+            return bool(piece)
+        while not self._undo.eof:
+            packed = self._undo.unconsumed_tail or self._file.read(PIECE // 4)
+            fresh = not self._undo.unconsumed_tail
+            if not packed:
+                return False
+            part = self._undo.decompress(packed, 4 * PIECE)
+            self.end += len(packed) * fresh - len(self._undo.unused_data)
+            if part:
+                self._have += part
+                return True
+        return False
+
+
+class Record(NamedTuple):
+    """A record's header: its type, its fields (names in lower case), the length of its block."""
+
+    kind: str
+    fields: dict[str, str]
+    length: int
+
+    def url(self) -> str | None:
+        """Its target in fetch form; some writers put it in angle brackets."""
+        found = urls.parse(self.fields.get("warc-target-uri", "").strip("<>"))
+        return found and found.partition("#")[0]
+
+
+def record(stream: Stream) -> tuple[int, Record] | None:
+    """The next record's header and where it began; None at the end. Raises ValueError."""
+    stream.blank()
+    began = stream.at
+    head = stream.head()
+    if head is None:
+        return None
+    first, *lines = head.strip().split(b"\n")
+    if not first.startswith(b"WARC/"):
+        raise ValueError(f"no WARC record but {first[:20]!r}")
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.decode("utf-8", "replace").partition(":")
+        if colon:
+            fields.setdefault(name.strip().lower(), value.strip())
+    length = fields.get("content-length", "")
+    if not (length.isascii() and length.isdigit()):
+        raise ValueError("it has no length")
+    return began, Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))

@@ -1,0 +1,110 @@
+"""Which rows are wanted: `FIELD OP VALUE`, a closed little grammar; nothing is evaluated as code."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import urlsplit
+
+from gossamer.errors import UsageError
+from gossamer.units import seconds
+
+Row = dict[str, Any]
+Test = Callable[[Row], bool]
+_WHERE = re.compile(r"\s*([\w.-]+)\s*(!=|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_TIMES = ("ts", "fetched_at", "_seen_at")
+_URLS = ("url", "_url")
+
+
+def where(text: str) -> Test:
+    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`. Numbers are
+    compared as numbers where both are, else texts; a field that is not there is null, which is neither more nor less than anything.
+
+    >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
+    (True, False, True)
+    """
+    found = _WHERE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there")
+    field, mark, wanted = found[1], found[2], found[3]
+    number = _number(wanted)
+
+    def test(row: Row) -> bool:
+        value = row.get(field)
+        if wanted == "null":
+            return (value is None) is (mark == "=")
+        if value is None:
+            return mark == "!="
+        if mark == "~":
+            return wanted.lower() in str(value).lower()
+        if wanted in ("true", "false") and value in (0, 1):  # some tables have no other word for them
+            return _compare(mark, int(bool(value)) - (wanted == "true"))
+        mine = _number(value) if number is not None else None
+        if mine is not None and number is not None:
+            return _compare(mark, (mine > number) - (mine < number))
+        text = _text(value)
+        return _compare(mark, (text > wanted) - (text < wanted))
+
+    return test
+
+
+def all_of(
+    *, host: str | None = None, status: str | None = None, outcome: str | None = None, since: str | None = None,
+    wheres: Sequence[str] = (),
+) -> Test:  # fmt: skip
+    """All filters together. `status`: a number, or `4xx`; `since`: an age (`2h`) or a moment. Raises UsageError."""
+    tests = [where(text) for text in wheres]
+    if host is not None:
+        tests.append(lambda row: _host(row) == host.lower())
+    if outcome is not None:
+        tests.append(lambda row: row.get("outcome") == outcome)
+    if status is not None:
+        if not re.fullmatch(r"[1-5](\d\d|xx)", status):
+            raise UsageError(f"--status {status}: a number such as 404, or 4xx")
+        tests.append(lambda row: str(row.get("status")).startswith(status.rstrip("x")))
+    if since is not None:
+        first = _since(since)
+        tests.append(lambda row: next((str(row[name]) for name in _TIMES if row.get(name)), "") >= first)
+    return lambda row: all(test(row) for test in tests)
+
+
+def _compare(mark: str, sign: int) -> bool:
+    return {"=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[mark]
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() else None
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _host(row: Row) -> str:
+    if "host" in row:
+        return str(row["host"])
+    url = next((str(row[name]) for name in _URLS if row.get(name)), "")
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def _since(text: str) -> str:
+    """The first moment that is wanted, as times are written."""
+    try:
+        at = time.time() - seconds(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        except ValueError:
+            raise UsageError(f"--since {text}: an age such as 2h, or a moment such as 2026-01-31T12:00:00Z") from None
+        at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,84 @@
+"""The attempts log summed up: by proxy provider, hour of day, host, reason, rung."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+Row = dict[str, Any]
+BY: dict[str, Callable[[Row], str]] = {
+    "provider": lambda row: (
+        str(row["proxy"]).partition("/")[0] if row.get("proxy") and "/" in row["proxy"] else row.get("proxy") or "none"
+    ),
+    "hour": lambda row: str(row.get("ts"))[11:13],
+    "host": lambda row: str(row.get("host")),
+    "reason": lambda row: str(row.get("error") or "none"),
+    "rung": lambda row: str(row.get("rung")),
+}
+"""What a report may be by, and the group of an attempt. Hours are UTC's."""
+KEPT = 1000
+"""Times of a group that are kept for its median and 95th percentile: the last ones."""
+
+
+class Line(msgspec.Struct):
+    """A group. `good`: requests that ended as pages or redirects; `seconds`: mean, median, 95th percentile of a request."""
+
+    group: str
+    requests: int
+    good: float
+    blocked: int
+    errors: dict[str, int]
+    seconds: tuple[float, float, float]
+    bytes: int
+    credits: int
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self.requests = self.good = self.blocked = self.bytes = self.credits = 0
+        self.total = 0.0
+        self.errors: dict[str, int] = defaultdict(int)
+        self.times: list[float] = []
+
+
+def report(rows: Iterable[Row], by: str) -> list[Line]:
+    """The attempts by group, those with the most requests first (hours in their order)."""
+    sums: dict[str, _Sum] = defaultdict(_Sum)
+    name = BY[by]
+    for row in rows:
+        one = sums[name(row)]
+        one.requests += 1
+        one.good += row.get("outcome") in ("done", "redirected") and not row.get("error")
+        one.blocked += bool(row.get("block"))
+        one.bytes += row.get("bytes_wire") or 0
+        one.credits += row.get("credits") or 0
+        seconds = float(row.get("seconds") or 0.0)
+        one.total += seconds
+        if len(one.times) < KEPT:
+            one.times.append(seconds)
+        else:
+            one.times[one.requests % KEPT] = seconds
+        if row.get("error"):
+            one.errors[str(row["error"])] += 1
+    lines = [_line(group, one) for group, one in sums.items()]
+    return sorted(lines, key=lambda line: (line.group if by == "hour" else "", -line.requests, line.group))
+
+
+def _line(group: str, one: _Sum) -> Line:
+    times = sorted(one.times)
+    middle, late = times[len(times) // 2], times[min(len(times) - 1, int(len(times) * 0.95))]
+    errors = dict(sorted(one.errors.items(), key=lambda pair: -pair[1]))
+    mean = round(one.total / one.requests, 4)
+    return Line(
+        group,
+        one.requests,
+        round(one.good / one.requests, 4),
+        one.blocked,
+        errors,
+        (mean, middle, late),
+        one.bytes,
+        one.credits,
+    )

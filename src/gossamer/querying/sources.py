@@ -1,0 +1,88 @@
+"""Outputs and logs as rows, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.errors import ConfigError
+from gossamer.sinks.columns import EXTRA
+from gossamer.sinks.formats import parse
+
+Row = dict[str, Any]
+
+
+def rows_of(spec: str) -> Iterator[Row]:
+    """The rows of an output, named as after `-o`. Raises ConfigError when it cannot be read."""
+    path, form = parse(spec)
+    reader = {"jsonl": _lines, "csv": _tables, "parquet": _parts, "sqlite": _database}.get(form)
+    if reader is None or "://" in path:
+        raise ConfigError(f"{path}: its rows are not for reading here; ask the store itself")
+    try:
+        for row in reader(Path(path)):
+            extra = row.pop(EXTRA, None)
+            yield row if not extra else row | _loose(extra)
+    except (OSError, sqlite3.Error, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _loose(extra: Any) -> Row:
+    """What had no column of its own."""
+    try:
+        found = msgspec.json.decode(extra) if isinstance(extra, str) else extra
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(path: Path) -> Iterator[Row]:
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    with path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that is at work
+                yield decode(line)
+
+
+def _kinds(path: Path) -> list[tuple[Path, str]]:
+    """The files of an output that has one a kind, each with its kind."""
+    found = [(path, "page")] if path.exists() else []
+    stem = path.name.removesuffix(path.suffix)
+    kinds = sorted(path.parent.glob(f"{stem}.*{path.suffix}"))
+    found += [(one, one.name.removeprefix(f"{stem}.").removesuffix(path.suffix)) for one in kinds]
+    return found
+
+
+def _tables(path: Path) -> Iterator[Row]:
+    for file, _ in _kinds(path):
+        with file.open(encoding="utf-8", newline="") as opened:
+            for row in csv.DictReader(opened):
+                yield {name: value or None for name, value in row.items()}
+
+
+def _parts(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise ConfigError(f"{path}: Parquet needs pyarrow: pip install 'gossamer[parquet]'") from error
+    for folder, _ in _kinds(path):
+        for part in sorted(folder.glob("part-*.parquet")):
+            for batch in parquet.ParquetFile(part).iter_batches(1000):
+                yield from batch.to_pylist()
+
+
+def _database(path: Path) -> Iterator[Row]:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        base.row_factory = sqlite3.Row
+        names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        for name in names:
+            quoted = '"' + name.replace('"', '""') + '"'
+            columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
+            if columns & {"_key", "_url", "url"}:  # ours, not what else lies in the file
+                for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
+                    yield dict(row)

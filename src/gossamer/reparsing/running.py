@@ -1,0 +1,224 @@
+"""A run over stored pages: batch by batch, exact, so that a run which was ended goes on where it was.
+
+All items go to `items.jsonl` in the run's folder first; they are compared and handed to the outputs when all pages are read. `state.json`
+says how far it came: it is written after the lines that it vouches for, which are cut to it before any more are written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from gossamer.collectors.archive import archive_collector
+from gossamer.errors import ConfigError
+from gossamer.reparsing import working
+from gossamer.reparsing.comparing import Difference, compare
+from gossamer.road.reader import Reader
+from gossamer.sinks.columns import Columns, item_columns
+from gossamer.sinks.exact import ExactFile, sync_folder
+from gossamer.sinks.formats import open_output
+from gossamer.sites.loading import LoadedSite
+from gossamer.visit import Row
+
+ROWS = 1000
+
+
+class State(msgspec.Struct):
+    """How far a run came. `given`: what must be the same for it to go on."""
+
+    given: str
+    batches: int = 0
+    length: int = 0
+    pages: int = 0
+    passed: int = 0
+    items: int = 0
+    rejected: int = 0
+    failed: int = 0
+    reasons: dict[str, int] = {}
+    written: int = 0
+    """Bytes of `items.jsonl` that the outputs have."""
+    lengths: dict[str, int] = {}
+    done: bool = False
+
+
+class Shows(Protocol):
+    """Hears of progress: the state, and how many answers there are."""
+
+    def show(self, state: State, total: int) -> None: ...
+
+
+class Told(msgspec.Struct):
+    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read."""
+
+    read: int
+    pages: int
+    passed: int
+    items: int
+    rejected: int
+    failed: int
+    reasons: dict[str, int]
+    difference: Difference | None
+    items_file: str
+    details_file: str | None
+    outputs: list[str]
+
+
+class Run:
+    """One run. `folder`: its own; `archive`: where the pages are; `outputs`: (spec, overwrite); `shown` hears of progress."""
+
+    def __init__(
+        self, folder: Path, archive: Path, sites: Sequence[LoadedSite], *, outputs: Sequence[tuple[str, bool]] = (),
+        old: Path | None = None, processes: int = 1, fresh: bool = False,
+    ) -> None:  # fmt: skip
+        self.folder, self.archive, self.sites, self.old = folder, archive, sites, old
+        self._outputs, self._processes = outputs, processes
+        self.shown: Shows | None = None
+        versions = {site.name: site.version for site in sites}
+        given = json.dumps([str(archive), versions, list(outputs)], sort_keys=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
+        self._state = self._known() if not fresh else None
+        if self._state is None or self._state.done or self._state.given != given:
+            self._state = State(given, reasons={}, lengths={})
+        self.state = self._state
+
+    def work(self) -> Told:
+        """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
+        opened = archive_collector(str(self.archive))
+        keys = sorted(opened.keys())
+        opened.shut()
+        batches = [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)]
+        if not keys:
+            raise ConfigError(f"{self.archive}: no page in it")
+        self._read(batches, len(keys))
+        difference = compare(self.old, self.items, self.details) if self.old is not None else None
+        self._write()
+        self.state.done = True
+        self._save()
+        state = self.state
+        return Told(
+            len(keys), state.pages, state.passed, state.items, state.rejected, state.failed, state.reasons, difference,
+            str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
+        )  # fmt: skip
+
+    def _read(self, batches: Sequence[Sequence[str]], total: int) -> None:
+        state, file = self.state, ExactFile(str(self.items), overwrite=True)
+        if not state.batches:
+            file.prepare()
+        file.append(state.length, b"")
+        reasons = Counter(state.reasons)
+        if state.batches < len(batches):
+            make = partial(_reading, self.archive, self.sites)
+            with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
+                for batch in read:
+                    self._take(batch, file, reasons)
+                    if self.shown is not None:
+                        self.shown.show(state, total)
+        file.close(state.length)
+
+    def _take(self, batch: working.Batch, file: ExactFile, reasons: Counter[str]) -> None:
+        """The lines of a batch, then the state that vouches for them."""
+        state = self.state
+        state.length = file.append(state.length, batch.lines)
+        state.batches += 1
+        for name in ("pages", "passed", "items", "rejected"):
+            setattr(state, name, getattr(state, name) + getattr(batch, name))
+        state.failed += len(batch.failed)
+        reasons.update(why for _, why in batch.failed)
+        state.reasons = dict(reasons.most_common(100))
+        self._save()
+
+    def _write(self) -> None:
+        """Hand the items to the outputs."""
+        if not self._outputs:
+            return
+        columns = item_columns(item for site in self.sites for items in site.items.values() for item in items)
+        state = self.state
+        sinks: list[Any] = [
+            open_output(spec, columns, overwrite=overwrite, owner=f"reparse-{os.getpid()}")
+            for spec, overwrite in self._outputs
+        ]
+        with self.items.open("rb") as file:
+            for sink in sinks:
+                self._prepare(sink)
+            while state.written < state.length:
+                file.seek(state.written)
+                lines = [file.readline() for _ in range(ROWS)]
+                rows = [_row(line, columns) for line in lines if line]
+                for sink in sinks:
+                    self._hand(sink, rows)
+                state.written += sum(map(len, lines))
+                self._save()
+        for sink in sinks:
+            for one in sink.sinks() if not hasattr(sink, "upsert") else ():
+                one.close(state.lengths[one.target()])
+            if hasattr(sink, "upsert"):
+                sink.close()
+
+    def _prepare(self, sink: Any) -> None:
+        if hasattr(sink, "upsert"):
+            sink.prepare()
+            return
+        for one in sink.sinks():
+            if one.target() not in self.state.lengths:
+                self.state.lengths[one.target()] = one.prepare()
+                self._save()
+            one.append(self.state.lengths[one.target()], ())
+
+    def _hand(self, sink: Any, rows: list[Row]) -> None:
+        if hasattr(sink, "upsert"):
+            sink.upsert(rows)
+            return
+        for one, part in sink.route(rows):
+            known = self.state.lengths.get(one.target())
+            self.state.lengths[one.target()] = one.append(one.prepare() if known is None else known, part)
+
+    def _known(self) -> State | None:
+        try:
+            return msgspec.json.decode((self.folder / "state.json").read_bytes(), type=State)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _save(self) -> None:
+        aside = self.folder / "state.new"
+        with aside.open("wb") as file:
+            file.write(msgspec.json.encode(self.state))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(self.folder / "state.json")
+        sync_folder(str(self.folder))
+
+
+def _reading(
+    archive: Path, sites: Sequence[LoadedSite]
+) -> tuple[Callable[[Sequence[str]], working.Batch], Callable[[], None]]:
+    """See `working.Make`."""
+    opened, why = archive_collector(str(archive)), list[str]()
+    nobody: Any = working.Nobody()
+    reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
+    reader.keep = lambda _page, _request, detail: why.append(detail)
+    return partial(working.read, reader, why, opened), opened.shut
+
+
+def _row(line: bytes, columns: Columns) -> Row:
+    """An item's line as a row again; numbers of a decimal's column are decimals."""
+    item = msgspec.json.decode(line, type=dict[str, Any])
+    decimals = [column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal"]
+    if decimals:
+        exact = _exact(line)
+        item |= {name: exact[name] for name in decimals if exact.get(name) is not None}
+    return Row(item["_kind"], item["_key"], item)
+
+
+def _exact(line: bytes) -> dict[str, Any]:
+    from decimal import Decimal
+
+    return msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode(line)

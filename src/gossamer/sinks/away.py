@@ -1,0 +1,114 @@
+"""Stores of objects by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `hdfs://HOST:PORT/FOLDER` (WebHDFS).
+
+Credentials come as each store's own tools have them (`AWS_ACCESS_KEY_ID`, profiles, roles; `GOOGLE_APPLICATION_CREDENTIALS`); parameters
+of the URL say the rest: `endpoint`, `region`, `user`, `anonymous=yes`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import parse_qsl
+
+from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.masking import mask
+
+PIECE = 8 << 20
+PARAMETERS = ("endpoint", "region", "user", "anonymous")
+
+
+class Away:
+    """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks nobody yet."""
+
+    def __init__(self, url: str) -> None:
+        self.url = mask(url.partition("?")[0])
+        scheme, _, rest = url.partition("://")
+        place, _, query = rest.partition("?")
+        given = dict(parse_qsl(query))
+        if strange := [name for name in given if name not in PARAMETERS]:
+            raise UsageError(f"{self.url}: no parameter {strange[0]!r}; there are {', '.join(PARAMETERS)}")
+        try:
+            import opendal
+        except ImportError as error:
+            raise ConfigError(f"{self.url} needs opendal: pip install 'gossamer[objects]'") from error
+        self._errors: Any = opendal.exceptions
+        self._wrong: tuple[type[Exception], ...] = tuple(
+            kind for kind in vars(opendal.exceptions).values() if isinstance(kind, type)
+        )
+        service, options = _options(scheme, place, given)
+        try:
+            self._store: Any = opendal.Operator(service, **options).layer(opendal.layers.RetryLayer(max_times=2))
+        except self._wrong as error:
+            raise ConfigError(f"{self.url}: {said(error)}") from error
+
+    def check(self) -> None:
+        """Write and remove a small object: whether we may. Raises SinkError."""
+        name = f".gossamer-{os.getpid()}"
+        try:
+            self._store.write(name, b"\n")
+            self._store.delete(name)
+        except self._wrong as error:
+            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+
+    def send(self, path: str, name: str) -> None:
+        """Copy a file there; a copy that is there already is replaced. Raises SinkError (for good), OSError (it may pass)."""
+        with open(path, "rb") as source:
+            data = source.read()
+        try:
+            self._store.write(name, data)  # in one piece: there is all of it, or nothing
+            there = int(self._store.stat(name).content_length)
+        except (self._errors.PermissionDenied, self._errors.ConfigInvalid, self._errors.NotFound) as error:
+            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+        except self._wrong as error:
+            raise OSError(said(error)) from error
+        if there != len(data):
+            raise OSError(f"{name} has {there} bytes there, {len(data)} here")
+
+    def names(self) -> list[tuple[str, int]]:
+        """All objects, and their sizes. Raises SinkError."""
+        try:
+            found = [entry.path for entry in self._store.scan("/")]
+            return [(name, int(self._store.stat(name).content_length)) for name in found if not name.endswith("/")]
+        except self._wrong as error:
+            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+
+    def fetch(self, name: str, path: str) -> None:
+        """Copy an object to a file, whole or not at all. Raises SinkError."""
+        try:
+            with self._store.open(name, "rb") as source, open(f"{path}.new", "wb") as target:
+                while piece := source.read(PIECE):
+                    target.write(piece)
+        except self._wrong as error:
+            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+        os.rename(f"{path}.new", path)
+
+
+def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """OpenDAL's name of the service, and what it wants to know."""
+    first, _, folder = place.partition("/")
+    options = {"root": f"/{folder.strip('/')}"}
+    if scheme == "s3":
+        region = (
+            given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        )
+        options |= {"bucket": first, "region": region}
+    elif scheme == "gs":
+        options |= {"bucket": first}
+    else:
+        options |= {"endpoint": f"http://{first}"} | ({"user_name": given["user"]} if "user" in given else {})
+        return "webhdfs", options
+    if "endpoint" in given:
+        options["endpoint"] = given["endpoint"]
+    if given.get("anonymous") == "yes":
+        options |= {"allow_anonymous": "true"} | (
+            {"disable_config_load": "true"} if scheme == "s3" else {"disable_vm_metadata": "true"}
+        )
+    return {"s3": "s3", "gs": "gcs"}[scheme], options
+
+
+def said(error: Exception) -> str:
+    """The point of OpenDAL's many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    head = lines[0] if lines else type(error).__name__
+    source = next((line for at, line in enumerate(lines) if at and lines[at - 1].startswith("Source")), "")
+    return mask(f"{head}{f' ({source})' if source else ''}"[:300])

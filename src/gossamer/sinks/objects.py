@@ -1,0 +1,118 @@
+"""Whole answers as plain files named by their content: `objects/ab/SHA256` holds a body as it came, `part-N.jsonl` says of which URL.
+
+An object is durable before the line that names it counts; one that no line names (a kill came between) does no harm. A line has `url`,
+`at` (seconds since the epoch), `status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from gossamer.sinks.exact import failure, sync, sync_folder
+from gossamer.sinks.rotating import Rotating
+from gossamer.visit import Raw, Row
+
+ENDING = ".jsonl"
+MOST = 64 << 20
+"""Bytes of lines in a part."""
+_encode = msgspec.json.Encoder().encode_lines
+
+
+class Objects:
+    """The FileSink of plain objects. `most`, `ended`: as of `warc.Warc`."""
+
+    def __init__(
+        self, path: str, *, overwrite: bool = False, owner: str = "", most: int = MOST,
+        ended: Callable[[int, int], None] | None = None, name: str = "",
+    ) -> None:  # fmt: skip
+        """`name`: of the first part where that is not `part-000000000000000.jsonl`."""
+        folder = not name
+        self.parts = Rotating(
+            f"{path}/{name}" if name else path, ENDING, folder=folder, overwrite=overwrite, owner=owner, ends=b"\n"
+        )
+        self._most, self._ended = most, ended
+
+    def target(self) -> str:
+        """Absolute path of the folder."""
+        return self.parts.path
+
+    def prepare(self) -> int:
+        """See `parts.FileSink`. Objects that are there already stay."""
+        return self.parts.prepare()
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`."""
+        start = self.parts.settle(committed)
+        raws = [row.data for row in rows if isinstance(row.data, Raw)]
+        if not raws:
+            if start < committed or not committed:
+                self.parts.file(start).append(committed - start, b"")
+            return committed
+        if committed - start >= self._most:
+            self._end(start, committed)
+            start = committed
+        lines = self._write(raws)
+        return start + self.parts.file(start).append(committed - start, _encode(lines))
+
+    def close(self, committed: int) -> None:
+        """End the last part at `committed` bytes."""
+        start = self.parts.settle(committed)
+        if start < committed or not committed:
+            self._end(start, committed)
+
+    def _write(self, raws: Sequence[Raw]) -> list[dict[str, Any]]:
+        """Bodies to their files, durable; the lines that name them."""
+        lines, touched = [], set[str]()
+        try:
+            for raw in raws:
+                body = raw.exchange.body
+                name = sha256(body).hexdigest()
+                folder = f"{self.parts.place}/objects/{name[:2]}"
+                if not os.path.exists(f"{folder}/{name}"):
+                    touched |= self._put(folder, name, body)
+                lines.append({
+                    "url": raw.url, "at": raw.at, "status": raw.status, "head": raw.exchange.head.decode("latin-1"), "object": name,
+                    "size": len(body), "cut": raw.cut, "address": raw.address, "asked": raw.asked,
+                })  # fmt: skip
+            for folder in touched:
+                sync_folder(folder)
+        except OSError as error:
+            raise failure(self.parts.place, error) from error
+        return lines
+
+    def _put(self, folder: str, name: str, body: bytes) -> set[str]:
+        """Write an object beside its place and move it there; the folders whose names changed."""
+        touched = {folder}
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            touched |= {os.path.dirname(folder), self.parts.place}
+        aside = f"{folder}/.{secrets.token_hex(6)}"
+        try:
+            with open(aside, "wb") as file:
+                file.write(body)
+                file.flush()
+                sync(file.fileno())
+            os.rename(aside, f"{folder}/{name}")
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
+        return touched
+
+    def _end(self, start: int, committed: int) -> None:
+        self.parts.end(start, committed)
+        if self._ended is not None:
+            self._ended(start, committed)
+
+
+def objects_of(path: str) -> list[str]:
+    """The names of the objects that a part names, each once."""
+    with open(path, "rb") as file:
+        return list(dict.fromkeys(msgspec.json.decode(line)["object"] for line in file))

@@ -1,0 +1,116 @@
+"""A file that goes on in further files as it grows: one committed length over all parts, each exact.
+
+A part is named by the bytes before it: `pages.warc.gz`, then `pages-000001073741830.warc.gz`; in a folder
+`part-000000000000000.warc.gz` and so on. The names and one number say everything: parts that begin beyond the committed length are
+dropped, the last one before it is cut. A part that is to be sent away has `NAME.ready`, one that was sent and removed `NAME.sent`:
+nothing is added to either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from gossamer.errors import SinkError, UsageError
+from gossamer.sinks.exact import ExactFile, failure, read_mark, sync_folder
+
+DIGITS = 15
+SENT, READY = ".sent", ".ready"
+
+
+class Rotating:
+    """`path`: the first part, or (`folder`) the folder of all; `ending`: of the parts' names, `.warc.gz`; `ends` as of ExactFile."""
+
+    def __init__(
+        self, path: str, ending: str, *, folder: bool, overwrite: bool = False, owner: str = "", ends: bytes = b""
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self.place = self.path if folder else os.path.dirname(self.path)
+        self._first = f"part-{0:0{DIGITS}d}{ending}" if folder else os.path.basename(self.path)
+        stem = "part" if folder else self._first.removesuffix(ending)
+        self._stem, self._ending, self._folder = stem, ending, folder
+        self._names = re.compile(
+            rf"{re.escape(stem)}-(\d{{{DIGITS}}}){re.escape(ending)}({re.escape(SENT)}|{re.escape(READY)})?"
+        )
+        self._overwrite, self._owner, self._ends = overwrite, owner, ends
+        self._files: dict[int, ExactFile] = {}
+
+    def name(self, start: int) -> str:
+        """The name of the part that begins there."""
+        return self._first if not start else f"{self._stem}-{start:0{DIGITS}d}{self._ending}"
+
+    def where(self, start: int) -> str:
+        """Its path."""
+        return f"{self.place}/{self.name(start)}"
+
+    def starts(self) -> dict[int, bool]:
+        """Where the parts begin, in order, and whether each may grow (else it is or was sent away)."""
+        found: dict[int, bool] = {}
+        try:
+            names = os.listdir(self.place)
+        except FileNotFoundError:
+            names = []
+        for name in names:
+            if name in (self._first, self._first + SENT, self._first + READY):
+                found[0] = found.get(0, True) and name == self._first
+            elif match := self._names.fullmatch(name):
+                found[int(match[1])] = found.get(int(match[1]), True) and not match[2]
+        return dict(sorted(found.items()))
+
+    def prepare(self) -> int:
+        """Make ready for a new crawl; the length so far."""
+        outer = os.path.dirname(self.path)
+        if not os.path.isdir(outer):
+            raise UsageError(f"{self.path}: there is no folder {outer}; make it first")
+        if self._folder and os.path.exists(self.path) and not os.path.isdir(self.path):
+            raise UsageError(f"{self.path} is a file, and gossamer writes a folder of parts: give another name")
+        try:
+            os.makedirs(self.place, exist_ok=True)
+            if self._overwrite:
+                for path in [self.where(start) + end for start in self.starts() for end in ("", SENT, READY)]:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(path)
+            last = max((start for start, here in self.starts().items() if here), default=0)
+            length = last + self.file(last).prepare()
+            sync_folder(outer)
+        except OSError as error:
+            raise failure(self.path, error) from error
+        return length
+
+    def settle(self, committed: int) -> int:
+        """Drop the parts beyond `committed`; where the part begins that takes what comes next."""
+        starts = self.starts()
+        for start in [start for start, here in starts.items() if here and start > committed]:
+            self._drop(start)
+        last = max((start for start in starts if start <= committed), default=0)
+        return last if starts.get(last, True) else committed  # all up to here was sent away
+
+    def file(self, start: int) -> ExactFile:
+        """The exact file of a part; lengths in it count from its own beginning."""
+        if start not in self._files:
+            self._files[start] = ExactFile(self.where(start), owner=self._owner, ends=self._ends)
+        return self._files[start]
+
+    def end(self, start: int, committed: int) -> None:
+        """Let a part go that ends at `committed`."""
+        self._files.pop(start, self.file(start)).close(committed - start)
+        self._files.pop(start, None)
+
+    def _drop(self, start: int) -> None:
+        """Remove a part that nothing vouches for, if it is ours."""
+        path = self.where(start)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                mark = read_mark(fd)
+            finally:
+                os.close(fd)
+            if mark is not None and mark.owner not in ("", self._owner.replace(" ", "_")):
+                raise SinkError(
+                    f"{path} was written by another crawl since: give this one an output of its own with -o"
+                )
+            os.unlink(path)
+        except OSError as error:
+            raise failure(path, error) from error
+        self._files.pop(start, None)

@@ -1,0 +1,77 @@
+"""Whole answers as WARC 1.1: `pages.warc.gz`, or a folder of parts, each with its index (CDXJ) beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gossamer.sinks import cdxj
+from gossamer.sinks.members import Records
+from gossamer.sinks.rotating import Rotating
+from gossamer.visit import Raw, Row
+
+MOST = 1 << 30
+"""Bytes after which the next part begins."""
+
+
+class Warc:
+    """The FileSink of whole answers. `most`: bytes of a part; `ended` hears of each part that is closed."""
+
+    def __init__(
+        self, path: str, *, folder: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
+        ended: Callable[[int, int], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner)
+        self._records, self._most, self._ended = Records(), most, ended
+        self._overwrite = overwrite
+
+    def target(self) -> str:
+        """Absolute path of the first part, or of the folder."""
+        return self.parts.path
+
+    def prepare(self) -> int:
+        """See `parts.FileSink`."""
+        if self._overwrite:
+            for start in self.parts.starts():
+                cdxj.forget(self.parts.where(start))
+        return self.parts.prepare()
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`."""
+        start = self.parts.settle(committed)
+        raws = [row.data for row in rows if isinstance(row.data, Raw)]
+        if not raws:
+            if start < committed or not committed:
+                self.parts.file(start).append(committed - start, b"")
+            return committed
+        if committed - start >= self._most:
+            self._end(start, committed)
+            start = committed
+        self._records.begin(committed)
+        data, lines = self._made(raws, start, committed)
+        where = self.parts.where(start)
+        cdxj.note(where, committed - start, lines)
+        return start + self.parts.file(start).append(committed - start, data)
+
+    def close(self, committed: int) -> None:
+        """End the last part at `committed` bytes; a run that goes on writes on in it."""
+        start = self.parts.settle(committed)
+        if start < committed or not committed:
+            self._end(start, committed)
+
+    def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.Line]]:
+        """The records that follow on `committed` bytes, and their lines in the index."""
+        name, at = self.parts.name(start), committed
+        pieces, lines = [] if start < committed else [self._records.info(name)], []
+        at += sum(map(len, pieces))
+        for raw in raws:
+            data, line = self._records.add(raw, at, at - start, name)
+            pieces.append(data)
+            lines.append(line)
+            at += len(data)
+        return b"".join(pieces), lines
+
+    def _end(self, start: int, committed: int) -> None:
+        self.parts.end(start, committed)
+        cdxj.finish(self.parts.where(start), committed - start)
+        if self._ended is not None:
+            self._ended(start, committed)

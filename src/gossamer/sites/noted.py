@@ -1,0 +1,51 @@
+"""What a crawl leaves in its folder to be read again and looked through: its site files, where pages and rows went."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.errors import ConfigError
+from gossamer.sinks.formats import WHOLE, parse
+
+NAME = "kept.json"
+
+
+class Noted(msgspec.Struct):
+    """Absolute paths and URLs. `pages`: outputs of whole pages, as after -o; `items`: the JSON lines of items, where there are any."""
+
+    sites: list[str] = []
+    pages: list[str] = []
+    items: str | None = None
+    outputs: list[str] = []
+    """All outputs of rows that are files, as after -o."""
+
+
+def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path]) -> None:
+    """Write the note of a crawl, where there is something to note."""
+    pages, items, rows = [], None, []
+    for spec in outputs:
+        path, form = parse(spec)
+        if form in WHOLE:
+            pages.append(("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path)))
+        elif form != "stdout" and "://" not in path:
+            rows.append(f"{os.path.abspath(path)}:{form}")
+            items = items or (os.path.abspath(path) if form == "jsonl" else None)
+    if pages or rows:
+        found = Noted(sorted({str(site.absolute()) for site in sites}), pages, items, rows)
+        (folder / NAME).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+
+
+def noted(folder: Path) -> Noted:
+    """The note of a crawl. Raises ConfigError where there is none."""
+    try:
+        return msgspec.json.decode((folder / NAME).read_bytes(), type=Noted)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages with --archive PATH"
+        ) from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ConfigError(f"{folder / NAME}: {error}") from error

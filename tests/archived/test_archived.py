@@ -1,0 +1,116 @@
+"""Whole pages in real stores of objects: all of them there, once, whatever is killed and when."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from archived.stores import CACHE, STORES, Objects
+from conftest import seen_in_store
+from gossamer.collectors.archive import key
+from gossamer.collectors.kept import Kept as KeptObjects
+from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.sinks.archived import Archived
+from gossamer.sinks.away import Away
+from sinks.made import Store, crawl
+from sinks.test_warc import raw
+
+ROWS = [raw(n) for n in range(40)]
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Objects]:
+    """Each store in its turn."""
+    kind = STORES[request.param]
+    if not list(CACHE.glob(f"{kind.name}-*/ready")):
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{kind.name} is missing: ./test brings it")
+        pytest.skip(f"{kind.name} is missing: ./test brings it")
+    server = kind(tmp_path_factory.mktemp(request.param))
+    yield server
+    server.kill()
+
+
+def sink(url: str, path: Path, plain: bool, **options: object) -> Archived:
+    return Archived(url, str(path), plain=plain, **{"owner": f"{path.name}@1", "most": 8000, **options})
+
+
+def fetched(url: str, path: Path) -> Path:
+    """All that is there, on the disk."""
+    away = Away(url)
+    for name, size in away.names():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        away.fetch(name, str(path / name))
+        assert (path / name).stat().st_size == size
+    return path
+
+
+def answers(path: Path) -> list[str]:
+    """The URLs of all that was kept; digests are checked."""
+    found = []
+    for file in sorted(path.glob("*.warc.gz")):
+        with file.open("rb") as opened:
+            for record in ArchiveIterator(opened, check_digests="raise"):
+                record.content_stream().read()
+                if record.rec_type in ("response", "revisit"):
+                    found.append(record.rec_headers.get_header("WARC-Target-URI"))
+    return found
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_all_is_there_once_though_the_store_is_killed(
+    store: Objects, plain: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = store.url.replace("prefix", f"{tmp_path.name}-{plain}")
+    lengths, first = Store(), sink(url, tmp_path / "a", plain)
+    crawl(first, lengths, ROWS[:10], size=3)
+    store.kill()
+    with pytest.raises(SinkError, match="run the same command again"):
+        crawl(sink(url, tmp_path / "a", plain, patience=0.3, waiting=4_000), lengths, ROWS)
+    store.start()
+    crawl(sink(url, tmp_path / "a", plain), lengths, ROWS, size=3)
+    assert [name for name in os.listdir(first.folder) if not name.endswith((".sent", ".lock", "objects"))] == []
+    there = fetched(url, tmp_path / "there")
+    if plain:
+        reader = KeptObjects(there)
+        found = reader.urls()
+        bodies = {row.key: reader.find(key(row.key), 1 << 20) for row in ROWS}
+        reader.close()
+        assert all(
+            kept is not None and kept.body == row.data.exchange.body
+            for row, kept in zip(ROWS, bodies.values(), strict=True)
+        )
+    else:
+        found = answers(there)
+    assert sorted(found) == sorted(row.key for row in ROWS)
+    seen_in_store(request, type(store).__name__, store.version, len(ROWS), len(found))
+
+
+def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="no parameter 'regoin'"):
+        Away("s3://bucket/p?regoin=x")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-joe")
+    with pytest.raises(SinkError, match="cannot write to s3://bucket/p: ") as told:
+        Archived("s3://bucket/p?endpoint=http://127.0.0.1:1", str(tmp_path)).prepare()
+    assert "\n" not in str(told.value)
+    assert "secret" not in str(told.value)
+    monkeypatch.setitem(__import__("sys").modules, "opendal", None)
+    with pytest.raises(ConfigError, match=r"gossamer\[objects\]"):
+        Away("s3://bucket/p")
+
+
+def test_wrong_credentials_and_no_bucket_are_told(
+    tmp_path: Path, store: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not store.url.startswith("s3:"):
+        return
+    with pytest.raises(SinkError, match="NoSuchBucket"):
+        Archived(store.url.replace("bucket", "nobody"), str(tmp_path)).prepare()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    with pytest.raises(SinkError, match="PermissionDenied"):
+        Archived(store.url, str(tmp_path)).prepare()

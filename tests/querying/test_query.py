@@ -1,0 +1,195 @@
+"""What was kept is looked through, summed up, exported; DuckDB reads the files as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.cli.tree import run
+from gossamer.errors import UsageError
+from gossamer.querying.filters import all_of, where
+from gossamer.querying.reports import report
+from gossamer.querying.sources import rows_of
+from web import preset, serve
+
+SITE = """
+from decimal import Decimal
+
+from gossamer import Item, Site
+
+site = Site("leaves", seeds=SEEDS, follow=True)
+
+
+class Leaf(Item, key="url"):
+    url: str
+    price: Decimal
+    odd: bool
+
+
+@site.page()
+def leaf(page):
+    size = len(page.css("title::text").get())
+    yield Leaf(url=page.url, price=Decimal(size) / 4, odd=size % 2 == 1)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a crawl of a site was made, with every kind of output."""
+    folder = tmp_path_factory.mktemp("query")
+    with serve(preset("tiny", hosts=2, pages=20, latency=0)) as web:
+        (folder / "leaves.py").write_text(SITE.replace("SEEDS", repr(web.plan.seeds())))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            words = [
+                "crawl",
+                "leaves.py",
+                "-o",
+                "out.sqlite",
+                "-o",
+                "out.jsonl",
+                "--pages",
+                "pages.parquet",
+                "--attempts",
+                "tries.parquet",
+            ]
+            assert run([*words, "--delay", "0", "--quiet", "--json"]) == 0
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[Any]:
+    capsys.readouterr()
+    assert run([*words, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_items_with_filters(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    everything = said(capsys, "items")
+    assert len(everything) == 40
+    host = everything[0]["_url"].split("/")[2]
+    some = said(
+        capsys, "items", "leaves", "--host", host, "--where", "price>7", "--where", "odd=true", "--kind", "leaf"
+    )
+    assert some == [row for row in everything if host in row["url"] and float(row["price"]) > 7 and row["odd"]]
+    assert said(capsys, "items", "--since", "1h") == everything
+    assert said(capsys, "items", "--since", "2999-01-01") == []
+    assert run(["items", "--limit", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+@pytest.mark.parametrize("by", ["provider", "hour", "host", "reason", "rung"])
+def test_attempts_by_what_they_have_in_common(
+    place: Path, by: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    (lines,) = said(capsys, "attempts", "--by", by)
+    assert sum(line["requests"] for line in lines) == 42
+    assert len(said(capsys, "attempts", "--status", "2xx")) == 40
+    assert {row["status"] for row in said(capsys, "attempts", "--status", "4xx", "--outcome", "done")} == {404}
+
+
+def test_a_report_counts_what_went_wrong() -> None:
+    rows = [
+        {
+            "proxy": "acme/h:1#0",
+            "ts": "2026-01-01T05:00:00Z",
+            "outcome": "done",
+            "seconds": 1.0,
+            "bytes_wire": 10,
+            "credits": 2,
+        },
+        {
+            "proxy": "acme/h:2#0",
+            "ts": "2026-01-01T05:59:00Z",
+            "outcome": "retry",
+            "error": "timeout",
+            "seconds": 3.0,
+            "block": "x",
+        },
+        {"proxy": None, "ts": "2026-01-01T06:00:00Z", "outcome": "redirected", "seconds": 0.5},
+    ]
+    acme, none = report(rows, "provider")
+    assert (acme.group, acme.requests, acme.good, acme.blocked, acme.errors) == ("acme", 2, 0.5, 1, {"timeout": 1})
+    assert (acme.seconds, acme.bytes, acme.credits, none.group) == ((2.0, 3.0, 3.0), 10, 2, "none")
+    assert [line.group for line in report(rows, "hour")] == ["05", "06"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "sqlite"])
+def test_what_is_exported_is_all_there(
+    place: Path, ending: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(place)
+    for what, count in (("items", 40), ("attempts", 42), ("pages", 40)):
+        file = tmp_path / f"{what}.{ending}"
+        for _ in range(2):  # anew, not once more
+            assert said(capsys, "export", "leaves", str(file), "--what", what)[0]["rows"] == count
+        found = list(rows_of(str(file)))
+        assert len(found) == count
+    few = tmp_path / f"few.{ending}"
+    told = said(capsys, "export", "leaves", str(few), "--where", "price>7")[0]["rows"]
+    assert 0 < told < 40
+    assert all(float(row["price"]) > 7 for row in rows_of(str(few)))
+
+
+def test_duckdb_reads_the_files_as_they_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+
+    def one(query: str) -> Any:
+        return duckdb.sql(query).fetchall()[0]
+
+    assert one("SELECT count(*), count(DISTINCT host) FROM '.gossamer/leaves/attempts.jsonl'") == (42, 2)
+    assert one("SELECT count(*), count(*) FILTER (status = 404) FROM 'tries.parquet/*.parquet'") == (42, 2)
+    assert one("SELECT count(*), max(links) > 1 FROM 'pages.parquet/*.parquet' WHERE error IS NULL") == (40, True)
+    assert one("SELECT count(*) FROM 'out.jsonl' JOIN 'pages.parquet/*.parquet' USING (url)") == (40,)
+
+
+def test_a_table_of_attempts_has_each_once(place: Path) -> None:
+    rows = list(rows_of(str(place / "tries.parquet")))
+    log = list(rows_of(f"{place / '.gossamer/leaves/attempts.jsonl'}:jsonl"))
+    assert sorted((row["url"], row["status"]) for row in rows) == sorted((row["url"], row["status"]) for row in log)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["items", "nobody"], "no crawl nobody"), (["items", "--where", "price"], "FIELD=VALUE"), (["items", "--since", "soon"], "an age"),
+        (["attempts", "--status", "9"], "404, or 4xx"), (["attempts", "--by", "hosts"], "did you mean host"),
+        (["export", "leaves", "out.jsonl"], "the crawl itself writes"), (["export", "leaves", "x.warc.gz"], "whole pages"),
+        (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"), (["export", "leaves", "none/x.csv"], "make it first"),
+    ],
+)  # fmt: skip
+def test_what_is_off_is_told_in_one_line(
+    place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    assert run(words) in (2, 4)
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "holds"),
+    [
+        ("a=1", {"a": 1.0}, True), ("a=1", {"a": "1"}, True), ("a!=1", {}, True), ("a<2", {}, False), ("a=null", {"a": None}, True),
+        ("a!=null", {"a": 0}, True), ("a~X y", {"a": "ax Yz"}, True), ("a>=2026-01", {"a": "2026-02-01"}, True), ("a=true", {"a": True}, True),
+        ("a<=10", {"a": "9"}, True), ("a=", {"a": ""}, True),
+    ],
+)  # fmt: skip
+def test_comparisons(text: str, row: dict[str, Any], holds: bool) -> None:
+    assert where(text)(row) is holds
+
+
+@given(st.text())
+def test_any_comparison_is_read_or_refused(text: str) -> None:
+    try:
+        all_of(wheres=[text])({"a": 1})
+    except UsageError:
+        pass

@@ -1,0 +1,166 @@
+"""A better parser over stored pages: the same items as from the web, differences that are right, a run that goes on where it ended."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.cli.tree import run
+from gossamer.page import Exchange
+from gossamer.reparsing import running, working
+from gossamer.reparsing.comparing import Difference, compare
+from gossamer.sinks.objects import Objects
+from gossamer.sinks.warc import Warc
+from gossamer.sites import load_all
+from gossamer.visit import RAW, Asked, Raw, Row
+
+SITE = """
+from gossamer import Item, Site
+
+site = Site("shop", seeds=["http://shop.test/"])
+
+
+class Thing(Item, key="sku"):
+    sku: str
+    name: str
+    price: float
+    group: str
+
+
+@site.page(r"/p/")
+def product(page):
+    if "broken" in page.url:
+        raise ValueError("no price")
+    yield Thing(sku=page.css("i::text").get(), name=page.css("h1::text").get(), price=float(page.css("b::text").get()),
+                group=page.carry["group"])
+    yield from page.follow("a")
+"""
+BETTER = (
+    SITE.replace('"/p/"', '"/p/[^35]"')
+    .replace('"broken" in page.url', "False")
+    .replace("    group: str\n", "    group: str\n    more: int = 1\n")
+    .replace("name=page", 'name="new" if page.url.endswith("/1") else page')
+)
+COUNT = 60
+
+
+def stored(n: int, status: int = 200, **asked: Any) -> Row:
+    body = f"<h1>Thing {n}</h1><i>sku{n}</i><b>{n}.5</b><a href='/p/{n + 1}'>next</a>".encode()
+    url = f"http://shop.test/p/{'broken' if n == 7 else n}"
+    head = f"HTTP/1.1 {status} OK\r\nContent-Type: text/html\r\n\r\n".encode()
+    how = Asked(depth=1, carry={"group": "g"}, **asked)
+    return Row(RAW, url, Raw(url, status, "text/html", 1700000000.5 + n, Exchange(b"", head, body), how))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block."""
+    monkeypatch.chdir(tmp_path)
+    Path("shop.py").write_text(SITE)
+    rows = [stored(n) for n in range(COUNT)] + [stored(100, 302), stored(101, block="cloudflare challenge")]
+    for sink in (Warc("pages.warc.gz"), Objects("plain")):
+        sink.close(sink.append(sink.prepare(), rows))
+    return tmp_path
+
+
+def reparse(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert run(["reparse", "--json", "--quiet", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("archive", ["pages.warc.gz", "plain"])
+def test_a_better_parser_is_compared_with_what_was(
+    place: Path, archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = reparse(capsys, "--archive", archive, "--site", "shop.py", "--processes", "2")
+    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (62, COUNT, 2, COUNT - 1, 1)
+    assert [why for why in told["reasons"] if "no price" in why and "shop.py:" in why]
+    before = place / "before.jsonl"
+    before.write_bytes(Path(told["items_file"]).read_bytes())
+    lines = [json.loads(line) for line in before.read_bytes().splitlines()]
+    assert {line["_seen_at"] for line in lines} == {
+        f"2023-11-14T22:{13 + (20 + n) // 60}:{(20 + n) % 60:02d}.500Z" for n in range(COUNT) if n != 7
+    }
+    Path("shop.py").write_text(BETTER)
+    told = reparse(
+        capsys, "--archive", archive, "--site", "shop.py", "--old", str(before), "-O", "out.csv", "-o", "t.sqlite"
+    )
+    gone = [n for n in range(COUNT) if str(n)[0] in "35"]
+    assert told["difference"]["added"] == 1
+    assert told["difference"]["removed"] == len(gone)
+    assert told["difference"]["changed"] == COUNT - 1 - len(gone)
+    assert told["difference"]["fields"]["more"] == {"added": COUNT - 1 - len(gone)}
+    assert told["difference"]["fields"]["name"] == {"changed": 1}
+    details = [json.loads(line) for line in Path(told["details_file"]).read_bytes().splitlines()]
+    assert next(one["fields"]["name"] for one in details if one["_key"] == "sku1") == ["Thing 1", "new"]
+    assert len([one for one in details if one["change"] == "removed"]) == len(gone)
+    assert len(Path("out.thing.csv").read_text().splitlines()) == 1 + COUNT - len(gone)
+    with closing(sqlite3.connect("t.sqlite")) as base:
+        assert base.execute("SELECT count(*), sum(price) FROM thing").fetchone()[0] == COUNT - len(gone)
+
+
+def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working, "BATCH", 5)
+    sites = load_all(["shop.py"])
+    whole = running.Run(place / "whole", place / "pages.warc.gz", sites)
+    whole.work()
+    read: list[int] = []
+    real = working.over
+    monkeypatch.setattr(working, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1])
+
+    class Died(BaseException):
+        pass
+
+    saved = running.Run._save
+    for at in (1, 2, 5):
+        count = [0]
+
+        def save(self: running.Run, at: int = at, count: list[int] = count) -> None:
+            count[0] += 1
+            if count[0] == at:
+                raise Died  # the lines of a batch are written, the state is not
+            saved(self)
+
+        monkeypatch.setattr(running.Run, "_save", save)
+        with pytest.raises(Died):
+            running.Run(place / "run", place / "pages.warc.gz", sites, outputs=[("made.jsonl", False)]).work()
+    monkeypatch.setattr(running.Run, "_save", saved)
+    told = running.Run(place / "run", place / "pages.warc.gz", sites, outputs=[("made.jsonl", False)]).work()
+    assert read[-1] < read[0]
+    assert told.items == COUNT - 1
+    assert (place / "run" / "items.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
+    assert Path("made.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
+
+
+def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
+    lines = [{"a": n, "_key": "k", "_kind": "x", "_site": "s"} for n in (1, 2)]
+    old, new, details = (tmp_path / name for name in ("old", "new", "details"))
+    old.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{torn")
+    new.write_text(json.dumps(lines[1]) + "\n")
+    assert compare(old, new, details) == Difference(same=1)
+    assert details.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nobody"], "there is no crawl nobody"), ([], "kept pages"), (["--archive", "nothing", "--site", "shop.py"], "there is nothing"),
+        (["--archive", "pages.warc.gz"], "--site FILE"), (["--archive", "pages.warc.gz", "--site", "none.py"], "no such site file"),
+        (["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"], "no such file of JSON lines"),
+        (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "keeps pages"),
+        (["--archive", "pages.warc.gz", "--site", "shop.py", "--processes", "many"], "1 to 256"),
+        (["--archive", "shop.py", "--site", "shop.py"], "only of a WARC"),
+    ],
+)  # fmt: skip
+def test_what_is_off_is_told_in_one_line(
+    place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["reparse", *words]) in (2, 4)
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
