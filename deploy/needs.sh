@@ -7,7 +7,7 @@ servers=${XDG_CACHE_HOME:-$HOME/.cache}/gossamer-servers
 needs() {
     cat <<LIST
 program faketime       /usr/bin/faketime           tests with a clock of their own
-program redis-server   /usr/bin/redis-server      tests of a fleet on Redis
+program redis-server   /usr/bin/redis-server      tests of a fleet on Redis, and behind TLS
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program chromium       /usr/bin/chromium           a browser to drive, and to compare ours with
@@ -15,7 +15,6 @@ program squid          /usr/sbin/squid             tests with proxies
 program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies
 program iproute2       /usr/sbin/ip                tests with hosts of their own
-program redis-server   /usr/bin/redis-server       a store behind TLS
 program maven          /usr/bin/mvn                stores: Kafka, Cassandra, HDFS
 program default-jre-headless /usr/bin/java         stores: Kafka, Cassandra, HDFS
 program golang-go      $(command -v go || echo /usr/bin/go)  stores of rows and of pages: FerretDB, MinIO, fake-gcs-server
@@ -118,10 +117,6 @@ get() {
     if command -v npm >/dev/null; then
         for package in $(needed script); do fetch "$package" || :; done
     fi </dev/null >&2
-    for server in $(needed server); do
-        echo "test: getting $server" >&2
-        bring "$server" || :
-    done </dev/null >&2
     missing=$(needed)
     [ -n "$missing" ] || return 0
     needs | while read -r _ package file tests; do
