@@ -251,7 +251,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "ftp://x.example/"], 2, "no http(s) URL"),
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
         (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
-        (["reparse", "http://x.example/"], 2, "no command 'reparse'"),
+        (["reprase", "http://x.example/"], 2, "no command 'reprase'"),
         (["host", "rang", "x"], 2, "no command 'rang'"),
     ],
 )

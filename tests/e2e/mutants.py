@@ -30,10 +30,9 @@ from gossamer.page import Page
 from gossamer.parsing.sitemaps import entries
 from gossamer.politeness import access
 from gossamer.request import Request
-from gossamer.road.decide import retry_after
+from gossamer.road.decide import retry_after, where
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taker
-from gossamer.road.visitor import where
 from gossamer.scope import Scope
 from gossamer.visit import Claim
 

@@ -13,7 +13,7 @@ from gossamer.frontier.store import Store, connect
 from gossamer.frontier.tally import counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import Request, pack
-from gossamer.road.asking import LOOK, Asking
+from gossamer.road.asking import LOOK, QUIET, Asking
 from gossamer.visit import Adds, Claim, Commit, Settle
 
 HOSTS = [f"h{n}.site{n}.example" for n in range(40)]
@@ -183,7 +183,7 @@ async def test_a_worker_asks_where_something_is_due_and_sees_what_others_add(sto
     assert await asking.claims(100) == []
     assert store.used == used, "nothing is asked before the next look"
     await frontier_of(store).add(links(frontier, "1", hosts=HOSTS[:30]))
-    await asyncio.sleep(LOOK)
+    await asyncio.sleep(QUIET)
     got = await asking.claims(12)
     assert len(got) == 3, "each is asked for four, not twelve for one"
     assert 3 <= sum(len(one.claims) for one in got) <= 12

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from frontier.made import A, Beds
-from gossamer.frontier.rates import Caps, Rates
+from gossamer.frontier.rates import LOOK, Caps, Rates
 from gossamer.frontier.store import Store
 
 
@@ -56,11 +56,11 @@ async def test_a_cap_comes_and_goes_while_workers_work(store: Store) -> None:
     caps = Caps(store, ("http",))
     assert await caps.take(100) == 100
     await Rates(store).set("http", 10.0)
-    await asyncio.sleep(0.55)
+    await asyncio.sleep(LOOK + 0.05)
     assert await caps.take(100) == 1
     assert await caps.take(100) == 0
     await Rates(store).set("http", None)
-    await asyncio.sleep(0.55)
+    await asyncio.sleep(LOOK + 0.05)
     assert await caps.take(100) == 100
     assert await store.client.exists("gossamer:rates") == 0
 
