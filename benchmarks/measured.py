@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 LONGEST = 600
 """Seconds after which a command is ended."""
+COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""The environment of what is measured: modules are compiled once, as they are for users."""
 
 
 class Cost(NamedTuple):
@@ -34,7 +36,7 @@ class Cost(NamedTuple):
 def measure(command: list[str], out: Path) -> Cost:
     """Run a command under this file; what it says goes to a file beside `out`."""
     with out.with_suffix(".log").open("wb") as log:
-        subprocess.run([sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True)
+        subprocess.run([sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True, env=COMPILED)
     return Cost(*json.loads(out.read_text()))
 
 
