@@ -105,7 +105,6 @@ class Watch:
             await self._fail(event, "Aborted")
             return
         self.asked += 1
-        self.asked_at = self.asked_at or time.perf_counter()
         given = {name.lower() for name in self._headers}
         headers = {name: value for name, value in asked["headers"].items() if name.lower() not in given} | self._headers
         change: dict[str, Any] = {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
@@ -114,6 +113,7 @@ class Watch:
             if self._request.body is not None:
                 change["postData"] = base64.b64encode(self._request.body.encode("utf-8", "surrogatepass")).decode()
         await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
+        self.asked_at = self.asked_at or time.perf_counter()  # not before it went out: the host's next delay begins here
 
     async def _response(self, event: dict[str, Any]) -> None:
         """The main document's answer: HTML goes on into the page, all else ends here."""
