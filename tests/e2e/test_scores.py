@@ -33,7 +33,7 @@ async def test_the_best_gets_the_hard_hosts_and_the_broken_take_themselves_out(
 async def judged(web: Web, folder: Path, store: str) -> None:
     async with working(web, folder, store, delay=0.1, turn=0.3) as crew:
         out = {name: bench.merit for name, bench in crew.benches.items()}
-        await until(lambda: out["dead"].out and out["banned"].out)
+        await until(lambda: out["dead"].out and out["banned"].out, 150)
         assert not out["good"].out
         assert not out["slow"].out
         claimed = {name: len(web_seen(web, name)) for name in ("banned", "dead")}
