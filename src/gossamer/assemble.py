@@ -42,6 +42,7 @@ from gossamer.parts import FileOutput, TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
 from gossamer.revisit import known
+from gossamer.road.again import versions
 from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -166,7 +167,7 @@ class Bench:
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
-            alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME),
+            alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME, known.MODE),
             say=partial(_told, self.store, setup.crawl), stop=stop,
         )  # fmt: skip
 
@@ -187,7 +188,7 @@ class Bench:
             sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
-            remembers=not self.setup.segment, raw=whole([one.spec for one in self.setup.job.outputs]),
+            by=None if self.setup.segment else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
             members=self.clubs.members(self.name, gate, treat),
         )  # fmt: skip
 

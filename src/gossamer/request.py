@@ -35,6 +35,8 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     end: str = ""
     """The URL that it was redirected to."""
+    by: str = ""
+    """The versions of the site files that read it, as a hash; '' without any."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -76,7 +76,7 @@ async def run(shop: Shop, folder: Path, **given: Any) -> tuple[Summary, list[dic
     """A pass: its summary, and the rows that it wrote."""
     shop.answers.clear()
     before = len((folder / "out.jsonl").read_text().splitlines()) if (folder / "out.jsonl").exists() else 0
-    summary = await crawl(job([shop.url], folder, **given))
+    summary = await crawl(job(given.pop("targets", [shop.url]), folder, **given))
     assert summary.adds_up()
     return summary, [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()[before:]]
 
@@ -103,6 +103,38 @@ async def test_only_changes_are_written(shop: Shop, tmp_path: Path) -> None:
 
     summary, rows = await run(shop, tmp_path, refresh=True)
     assert (summary.unchanged, summary.gone, rows) == (23, 0, [])
+
+
+SITE = """
+from gossamer import Site
+
+site = Site("shop", seeds=[{url!r}], follow=True)
+
+
+@site.page(r"^/[0-9]+$")
+def page(page):
+    if {broken}:
+        raise ValueError("the parser is not ready for this one")
+    yield {{"title": page.css("title::text").get()}}
+"""
+
+
+async def test_a_mended_site_file_reads_pages_that_did_not_change(shop: Shop, tmp_path: Path) -> None:
+    path, shop.tagged = tmp_path / "shop.py", {f"/{n}" for n in range(20)}
+
+    async def crawled(broken: str, **given: Any) -> tuple[Summary, list[dict[str, Any]]]:
+        path.write_text(SITE.format(url=shop.url, broken=broken))
+        return await run(shop, tmp_path, targets=[str(path)], **given)
+
+    summary, rows = await crawled("page.url.endswith('/3')")
+    assert (summary.errors, len(rows)) == ({"parse": 1}, 19)
+    summary, rows = await crawled("page.url.endswith('/3')", refresh=True)  # the same file: it is read again, in vain
+    assert (summary.errors, rows, shop.answers["/3", 200], shop.answers["/4", 304]) == ({"parse": 1}, [], 1, 1)
+    summary, rows = await crawled("False", refresh=True)
+    assert (len(rows), shop.answers["/4", 200]) == (20, 1)
+    summary, rows = await crawled("False", refresh=True)
+    assert (rows, shop.answers["/3", 304]) == ([], 1)
+    assert (tmp_path / "data" / "c" / known.NAME).stat().st_mode & 0o777 == 0o600
 
 
 async def test_what_robots_forbade_is_asked_for_when_they_no_longer_do(shop: Shop, tmp_path: Path) -> None:

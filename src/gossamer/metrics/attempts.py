@@ -24,8 +24,8 @@ _STEP = 64 * 1024
 class AttemptsLog:
     """Appends to `path`, whole lines only. One file may be open in several processes."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str], mode: int = 0o666) -> None:
+        self.path, self._mode = Path(path), mode
         self._fd = -1
         self._lines = msgspec.json.Encoder().encode_lines
 
@@ -36,7 +36,7 @@ class AttemptsLog:
         data = self._lines(lines)
         try:
             if self._fd < 0:
-                self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, self._mode)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             try:
                 self._append(self._fd, data)

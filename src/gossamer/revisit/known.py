@@ -17,6 +17,8 @@ from gossamer.request import Request
 from gossamer.visit import Seen
 
 NAME = "known.jsonl"
+MODE = 0o600
+"""Requests stand there with their headers, which may be secrets."""
 BATCH = 5000
 _decode = msgspec.json.Decoder(Seen).decode
 
@@ -43,7 +45,7 @@ def settle(folder: Path) -> int:
                 )
             base.execute("COMMIT")
             count, fresh = 0, path.with_suffix(".new")
-            with open(fresh, "wb") as file:
+            with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, MODE)) as file:
                 for (line,) in base.execute("SELECT line FROM seen ORDER BY rowid"):
                     file.write(line)
                     count += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import xxhash
 
@@ -17,14 +19,20 @@ _CONDITIONAL = ("plain", "impersonated")
 _encode = msgspec.json.Encoder().encode
 
 
-def conditional(request: Request, rung: str) -> Request:
-    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can be told.
+def versions(sites: Mapping[str, str]) -> str:
+    """Which site files read the pages, as a hash of their names and versions; '' without any."""
+    return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
+
+
+def conditional(request: Request, rung: str, by: str = "") -> Request:
+    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can be told: not of a
+    page that could not be read, or that other site files read than these.
 
     >>> conditional(Request("https://a.example/", known=Known(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
     """
     known = request.known
-    if known is None or request.method != "GET" or rung not in _CONDITIONAL:
+    if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
     if request.url != known.end if known.end else request.hops:  # it is not the page that the validators are of
         return request
@@ -33,12 +41,12 @@ def conditional(request: Request, rung: str) -> Request:
     return msgspec.structs.replace(request, headers=headers) if headers else request
 
 
-def note(visit: Visit, result: Page | Failure | None) -> None:
+def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
     """Have a visit remember what came of it; a page that is as it was leaves no row."""
     request, settle = visit.claim.request, visit.settle
     if settle.action not in ("d", "k", "x") or (request.use or "").startswith("@") or visit.counts.get("infra"):
         return
-    before, now = request.known, known(visit, result)
+    before, now = request.known, known(visit, result, by)
     if before is not None and ("pages" in visit.counts or settle.action == "x"):
         _compare(visit, before, now)
         if now.status == 304:
@@ -54,7 +62,7 @@ def note(visit: Visit, result: Page | Failure | None) -> None:
     visit.seen = Seen(url, at, now, request.depth, request.referrer, needs)
 
 
-def known(visit: Visit, result: Page | Failure | None) -> Known:
+def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
     """What is known of a URL after a visit."""
     error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
     if not isinstance(result, Page) or "pages" not in visit.counts:
@@ -62,7 +70,7 @@ def known(visit: Visit, result: Page | Failure | None) -> Known:
     request = visit.claim.request
     return Known(
         result.status, _validator(result.header("etag")), _validator(result.header("last-modified")),
-        xxhash.xxh3_64_hexdigest(result.body), _said(visit.rows), error, request.url if request.hops else "",
+        xxhash.xxh3_64_hexdigest(result.body), _said(visit.rows), error, request.url if request.hops else "", by,
     )  # fmt: skip
 
 
@@ -70,7 +78,7 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
     """Take the rows away that say what was said before, and count."""
     if 0 < before.status < 400 and now.status in GONE:
         visit.counts["gone"] = 1
-    same = (before.status, before.error) == (now.status, now.error)
+    same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
     if now.status == 304 or (same and before.body == now.body):
         visit.rows, visit.counts["items"] = [], 0
         visit.counts.pop("rejected", None)

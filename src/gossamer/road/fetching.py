@@ -42,15 +42,15 @@ class Fetched(NamedTuple):
 class Fetching:
     """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
     not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none; `members`: gets pages for those who are
-    logged in."""
+    logged in; `by`: which site files read the pages (`again.versions`)."""
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
         climbing: Climbing | None = None, lacks: Callable[[Page], str] = lambda _: "", solve: Solve | None = None,
-        members: Members | None = None,
+        members: Members | None = None, by: str = "",
     ) -> None:  # fmt: skip
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
-        self._climbing, self._lacks, self._solve, self._members = climbing, lacks, solve, members
+        self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
@@ -103,7 +103,7 @@ class Fetching:
         self, claim: Claim, request: Request, climb: Climb | None, attempts: list[Attempt]
     ) -> tuple[Page | Failure, Verdict, Block | None]:
         rung = self._rungs(request)
-        asked = request if request.known is None else again.conditional(request, rung.name)
+        asked = request if request.known is None else again.conditional(request, rung.name, self._by)
         if self._members is not None:
             result = await self._members.get(claim, asked, rung, attempts)
         else:

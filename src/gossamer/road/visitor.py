@@ -54,14 +54,14 @@ class Reader(Protocol):
 class Visitor:
     """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met.
 
-    `remembers`: visits say what is to be known of their URLs in a later pass."""
+    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them; None: they do not."""
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
         *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
-        sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, remembers: bool = False,
+        sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
@@ -69,17 +69,11 @@ class Visitor:
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
-            rungs,
-            self.treat,
-            parse=parse,
-            same=taker.same,
-            climbing=climbing,
-            lacks=reader.lacks,
-            solve=solve,
-            members=members,
-        )
+            rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
+            by=by or "",
+        )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.remembers, self.raw = sharing, remembers, raw
+        self.sharing, self.by, self.raw = sharing, by, raw
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -93,8 +87,8 @@ class Visitor:
                 chosen = claim
             else:
                 refused = self._dropped(claim, refusal, None, 0.0)
-                if self.remembers:
-                    again.note(refused, None)
+                if self.by is not None:
+                    again.note(refused, None, self.by)
                 put(refused if self.nearer is None else self.nearer.ends(refused))
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
@@ -136,8 +130,8 @@ class Visitor:
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), result)
-        if self.remembers:
-            again.note(visit, result)
+        if self.by is not None:
+            again.note(visit, result, self.by)
         visit.attempts = got.attempts + visit.attempts
         if got.wire:
             visit.counts = {**visit.counts, "bytes": visit.counts.get("bytes", 0) + got.wire}
