@@ -189,3 +189,15 @@ def test_arguments_of_one_run_are_not_those_of_the_next(tmp_path: Path) -> None:
     write(tmp_path, a="site = Site('a', args={'country': 'de'})")
     load_all([str(tmp_path)], {"country": "at"})
     assert load_all([str(tmp_path)])[0].site.args == {"country": "de"}
+
+
+def test_an_edit_of_one_letter_within_the_second_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "shop.py"
+    seen = []
+    for letter in "ab":
+        path.write_text(f"from gossamer import Site\nsite = Site('shop', hosts=['{letter}.example'])\n")
+        os.utime(path, (1_800_000_000, 1_800_000_000))
+        (one,) = load(path)
+        seen.append(one.site.hosts)
+    assert seen == [("a.example",), ("b.example",)]

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def _file(path: Path) -> list[LoadedSite]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     version = hashlib.blake2b(source, digest_size=6).hexdigest()
-    module = _import(path, version)
+    module = _import(path, source, version)
     named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]
     sites = {id(value): value for _, value in named}
     for site in sites.values():
@@ -111,20 +112,24 @@ def _file(path: Path) -> list[LoadedSite]:
     return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
 
 
-def _import(path: Path, version: str) -> Any:
-    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs."""
+def _import(path: Path, source: bytes, version: str) -> Any:
+    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs.
+
+    What runs is `source`, whose hash is `version`: Python's own cache tells files apart by the second and the size, so
+    that an edit of one letter right after a run would run the old file.
+    """
     name = f"gossamer_site_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}_{version}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise ConfigError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
     sys.path.append(folder)  # last: a site called after a package hides it from nobody
     try:
-        spec.loader.exec_module(module)
+        exec(spec.loader.source_to_code(source, str(path)), vars(module))  # noqa: S102 - what an import does
     except GossamerError as error:
         del sys.modules[name]
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
