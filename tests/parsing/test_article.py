@@ -22,6 +22,8 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-zyte.
 LONG = "This sentence is long enough to be one of an article's own, for it has more than eighty characters, and commas."
 BODY = f"<p>{LONG} 1</p><p>{LONG} 2</p><p>{LONG} 3</p>"
 TEXT = f"{LONG} 1\n\n{LONG} 2\n\n{LONG} 3"
+COLUMN = f"<div class=part><div class='col a'>{BODY}</div></div>"
+LINES = f"{LONG}<br><br>" * 3
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
     (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
@@ -32,6 +34,9 @@ PAGES = [
     (f"<article>{BODY}<blockquote class=twitter-embed>Quoted</blockquote></article>", f"{TEXT}\n\nQuoted"),
     (f"<article><h1>A</h1>{BODY}</article><article>{BODY.replace('This', 'That') * 3}</article>", f"A\n\n{TEXT}"),
     (f"<article><p>{LONG}<br>{LONG}<p>t<b>w</b>o  words</p><div>{LONG}<p>in</p>after</div></article>", f"{LONG}\n{LONG}\n\ntwo words\n\n{LONG}\n\nin\n\nafter"),
+    (f"<section>{COLUMN}<div class=ad>Buy</div>{COLUMN}</section>", f"{TEXT}\n\n{TEXT}"),
+    (f"<section><div class=part>{BODY}</div><div class=part><p>{LONG} About us.</p></div></section>", TEXT),
+    (f"<div class=article><h1>A</h1><br>{LINES}</div><div id=low>{BODY.replace('This', 'Our')}</div>", f"A\n\n{LONG}\n{LONG}\n{LONG}"),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
 ]  # fmt: skip

@@ -4,7 +4,8 @@ of text."""
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import turbohtml
 
@@ -18,6 +19,8 @@ SHORT: Final = 250
 """Characters of a main text under which the whole page is looked at, too."""
 ASKED: Final = 200
 """Elements called boilerplate whose share of the text is looked at; more are left out unseen."""
+UP: Final = 5
+"""Levels above an element in which its text may go on."""
 GOOD: Final = 80
 """Characters, links apart, that make a block a paragraph."""
 _SKIPPED: Final = frozenset(
@@ -70,13 +73,56 @@ def blocks(tree: turbohtml.Document) -> list[Block]:
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
-    """The element of the main text: that of turbohtml, unless the page's one heading is in another article."""
+    """The element of the main text: that of turbohtml, unless the page's one heading is in another article; where the text goes on
+    in elements alike, as around advertisements, what holds them all."""
     main = tree.main_content()
     headings = tree.select("h1")
-    article = headings[0].closest("article") if len(headings) == 1 else None
-    if main is None or article is None or main.closest("article") is article or len(article.text) < SHORT:
+    if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
+        inside = main is not None and (article in main.ancestors or main.closest("article") is article)
+        around = main is not None and (article.closest("article") is main or main in article.ancestors)
+        if not inside and not around:
+            main = article
+    return _whole(tree, main) if main is not None else None
+
+
+def _article(element: Element) -> Element | None:
+    """The closest element around another that calls itself an article."""
+    return next((one for one in element.ancestors if _is_article(one)), None)
+
+
+def _is_article(element: object) -> TypeGuard[Element]:
+    return isinstance(element, Element) and (
+        element.tag == "article" or "article" in attribute_of(element, "class").lower().split()
+    )
+
+
+def _whole(tree: turbohtml.Document, main: Element) -> Element:
+    """What holds an element and its twins: those of the same tag and classes that go on with its text near by, in the same article."""
+    words = attribute_of(main, "class")
+    if not words:
         return main
-    return main if article.closest("article") is main or main in article.ancestors else article
+    above: list[Element] = []
+    for node in main.ancestors:
+        if not isinstance(node, Element) or node.tag in ("body", "html") or len(above) == UP:
+            break
+        above.append(node)
+        if _is_article(node):
+            break
+    found, more = -1, 0
+    for twin in tree.find_all(main.tag, class_=words.split()[0], limit=ASKED):
+        if twin is main or attribute_of(twin, "class") != words or not (size := _paragraphs(twin)):
+            continue
+        near = list(islice(twin.ancestors, UP))
+        shared = next((place for place, one in enumerate(above) if one in near), None)
+        if shared is not None:
+            found, more = max(found, shared), more + size
+    return above[found] if more * 2 > len(main.text) else main
+
+
+def _paragraphs(element: Element) -> int:
+    """Characters of the paragraphs in an element."""
+    sizes = (len(one.text) - sum(len(link.text) for link in one.select("a")) for one in element.select("p")[:ASKED])
+    return sum(size for size in sizes if size >= GOOD)
 
 
 def _lead(main: Element) -> list[Block]:
