@@ -90,6 +90,16 @@ def test_variants_of_one_name_have_the_number_that_the_address_has() -> None:
     assert found(html, "https://shop.example/a-99881")["sku"] == "99881"
 
 
+@pytest.mark.parametrize(("url", "language", "currency"), [
+    ("https://shop.com.ar/a", "es", "ARS"), ("https://shop.example/a", "en-au", "AUD"), ("https://shop.com.co/a", "", "COP"), ("https://shop.co/a", "", "USD"),
+    ("https://shop.example/a", "en-US", "USD"), ("https://[x", "", "USD"),
+])  # fmt: skip
+def test_a_bare_dollar_is_that_of_the_country(url: str, language: str, currency: str) -> None:
+    record = found(f"<html lang='{language}'><h1>A</h1><p class=price>$3.499,00</p>", url)
+    assert (str(record["price"]), record["currency"]) == ("3499.00", currency)
+    assert found("<h1>A</h1><p class=price>US$ 5</p>", url)["currency"] == "USD"
+
+
 @pytest.mark.parametrize(("text", "brand"), [
     ("Brand: Acme", "Acme"), ("Visit the Acme Store", "Acme"), ("Besuche den Acme-Store", "Acme"), ("More of the brand: Acme", "Acme"), ("Acme | Shop", "Acme"),
     ("Shop all brands", None), ("$brand", None), ("x" * 50, None), ("", None),

@@ -260,7 +260,8 @@ def _shown(page: Document, record: dict[str, Any], spare: list[str]) -> dict[str
         heads = [" ".join(one.text[:1000].split()) for one in tree.select("h1")[:1]]
         found["name"] = next((one for one in (*heads, *titles, page.title) if one), None)
     if record["price"] is None and (amount := shop.shown_price(tree, record["currency"])):
-        found["price"], found["currency"] = amount.amount, amount.iso
+        found["price"] = amount.amount
+        found["currency"] = shop.dollar_of(page.url, page.language) if amount.currency == "$" else amount.iso
     if record["sku"] is None:
         found["sku"] = (
             _number_shown(tree, known)

@@ -41,6 +41,21 @@ def shown_price(tree: turbohtml.Document, hint: str | None) -> Price | None:
     return best[1] if best else None
 
 
+def dollar_of(url: str, language: str | None) -> str:
+    """The currency that a bare `$` is on a page: that of its host's country, else of its language's, else USD.
+
+    >>> dollar_of("https://shop.com.ar/a", "es"), dollar_of("https://shop.example/a", "en-AU"), dollar_of("https://t.co/a", None)
+    ('ARS', 'AUD', 'USD')
+    """
+    try:
+        labels = (urlsplit(url).hostname or "").split(".")
+    except ValueError:
+        labels = [""]
+    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]  # sold to all the world
+    region = (language or "").lower().rpartition("-")[2] if "-" in (language or "") else ""
+    return words.DOLLARS.get(country) or words.DOLLARS.get(region) or "USD"
+
+
 def _priced(element: Element, hint: str | None) -> Price | None:
     """The price that an element shows, None where it shows none, or an old one."""
     if element.tag in (

@@ -96,3 +96,8 @@ LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*:",
 NO_BRAND: Final = re.compile(
     r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a)\b", re.IGNORECASE
 )
+DOLLARS: Final = {
+    "ar": "ARS", "au": "AUD", "ca": "CAD", "cl": "CLP", "co": "COP", "hk": "HKD", "mx": "MXN", "nz": "NZD", "sg": "SGD", "tw": "TWD",
+    "uy": "UYU",
+}  # fmt: skip
+"""What a bare `$` is in these countries."""
