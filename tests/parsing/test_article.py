@@ -34,7 +34,7 @@ PAGES = [
     (f"<article>{BODY}<blockquote class=twitter-embed>Quoted</blockquote></article>", f"{TEXT}\n\nQuoted"),
     (f"<article><h1>A</h1>{BODY}</article><article>{BODY.replace('This', 'That') * 3}</article>", f"A\n\n{TEXT}"),
     (f"<article><p>{LONG}<br>{LONG}<p>t<b>w</b>o  words</p><div>{LONG}<p>in</p>after</div></article>", f"{LONG}\n{LONG}\n\ntwo words\n\n{LONG}\n\nin\n\nafter"),
-    (f"<section>{COLUMN}<div class=ad>Buy</div>{COLUMN}</section>", f"{TEXT}\n\n{TEXT}"),
+    (f"<section>{COLUMN}<div>- Advertisement -</div>{COLUMN}</section>", f"{TEXT}\n\n{TEXT}"),
     (f"<section><div class=part>{BODY}</div><div class=part><p>{LONG} About us.</p></div></section>", TEXT),
     (f"<div class=article><h1>A</h1><br>{LINES}</div><div id=low>{BODY.replace('This', 'Our')}</div>", f"A\n\n{LONG}\n{LONG}\n{LONG}"),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),

@@ -51,6 +51,14 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 
+_MARKS: Final = re.compile(
+    r"(?:(?:story|article) continues (?:below|after) (?:this )?)?advert(?:isement|ising)|sponsored(?: content)?|anzeige|werbung|"
+    r"publicit[éeà]|publicidade?|pubblicità|реклама|you (?:may|might) also like|(?:related|more) (?:stories|articles|content|coverage|news)|"
+    r"read (?:more|next|also)|see also|share this(?: article| story| post)?|(?:lesen sie|mehr) (?:auch|zum thema)|lire aussi|leer más",
+    re.IGNORECASE,
+)
+"""What stands alone between the parts of a text, and is none of it."""
+
 
 class Block(NamedTuple):
     """A run of text between two block elements: its tag, its text, how many of the characters are links'."""
@@ -222,6 +230,8 @@ def _kept(found: list[Block]) -> list[Block]:
         if block.linked * 2 > len(block.text) < block.linked + GOOD:
             continue
         if not any(char.isalnum() for char in block.text):
+            continue
+        if len(block.text) < 50 and _MARKS.fullmatch(block.text.strip(" .:…-—*|[]()")):
             continue
         kept.append(block)
     while kept and kept[-1].tag in _HEADINGS:
