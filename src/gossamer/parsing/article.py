@@ -53,7 +53,7 @@ _LEAD: Final = re.compile(
 
 _MARKS: Final = re.compile(
     r"(?:(?:story|article) continues (?:below|after) (?:this )?)?advert(?:isement|ising)|sponsored(?: content)?|anzeige|werbung|"
-    r"publicit[éeà]|publicidade?|pubblicità|реклама|you (?:may|might) also like|(?:related|more) (?:stories|articles|content|coverage|news)|"
+    r"publicit[éeà]|publicidade?|pubblicità|реклама|you (?:may|might) also like|(?:related|more) (?:stories|articles|news)|"
     r"read (?:more|next|also)|see also|share this(?: article| story| post)?|(?:lesen sie|mehr) (?:auch|zum thema)|lire aussi|leer más",
     re.IGNORECASE,
 )

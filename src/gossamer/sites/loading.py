@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from gossamer import units
@@ -90,6 +91,8 @@ def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
 
 
 def _file(path: Path) -> list[LoadedSite]:
+    if path.suffix != ".py":
+        raise ConfigError(f"{path} is no Python file")
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -112,24 +115,32 @@ def _file(path: Path) -> list[LoadedSite]:
     return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
 
 
-def _import(path: Path, source: bytes, version: str) -> Any:
-    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs.
+class _AsRead(SourceFileLoader):
+    """Runs what was read of a file: Python's own cache tells files apart by the second and the size, and an edit of one letter right
+    after a run would run the old one."""
 
-    What runs is `source`, whose hash is `version`: Python's own cache tells files apart by the second and the size, so
-    that an edit of one letter right after a run would run the old file.
-    """
+    def __init__(self, name: str, path: Path, source: bytes) -> None:
+        super().__init__(name, str(path))
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._source, self.path)
+
+
+def _import(path: Path, source: bytes, version: str) -> Any:
+    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs."""
     name = f"gossamer_site_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}_{version}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or not isinstance(spec.loader, SourceFileLoader):
-        raise ConfigError(f"{path} is no Python file")
+    loader = _AsRead(name, path, source)
+    spec = importlib.util.spec_from_loader(name, loader, origin=str(path))
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
     sys.path.append(folder)  # last: a site called after a package hides it from nobody
     try:
-        exec(spec.loader.source_to_code(source, str(path)), vars(module))  # noqa: S102 - what an import does
+        loader.exec_module(module)
     except GossamerError as error:
         del sys.modules[name]
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
