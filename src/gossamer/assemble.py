@@ -164,10 +164,11 @@ class Bench:
         self.reader.watched = self.judge.watched
         aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         files, own_tables = outputs(setup, self.sites, str(aside))
+        at = setup.known_at
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
-            alone=setup.alone, ours=ours, known=None if setup.segment else AttemptsLog(self.folder / known.NAME, known.MODE),
+            alone=setup.alone, ours=ours, known=AttemptsLog(at / known.name_of(setup.segment), known.MODE) if at else None,
             say=partial(_told, self.store, setup.crawl), stop=stop,
         )  # fmt: skip
 
@@ -188,7 +189,7 @@ class Bench:
             sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
-            by=None if self.setup.segment else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
+            by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
             members=self.clubs.members(self.name, gate, treat),
         )  # fmt: skip
 

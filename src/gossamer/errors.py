@@ -90,11 +90,11 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers of a disk that is full, or of a file that may not grow."""
 
 
-def of_data(folder: object, error: OSError) -> GossamerError:
-    """What an OSError in the data folder means to a person."""
+def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerError:
+    """What an OSError in the data folder, or in that of another option, means to a person."""
     if error.errno in FULL:
-        return DiskFull(f"--data {folder}: no space left: free some, then run the same command again")
-    return ConfigError(f"--data {folder}: {error.strerror}: choose a folder that can be written")
+        return DiskFull(f"{option} {folder}: no space left: free some, then run the same command again")
+    return ConfigError(f"{option} {folder}: {error.strerror}: choose a folder that can be written")
 
 
 class Stale(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from gossamer.frontier.crawls import Spec
@@ -29,6 +31,8 @@ class Job(msgspec.Struct, kw_only=True):
     fresh: bool = False
     refresh: bool = False
     """Visit again what is known; only what changed is written."""
+    known: str | None = None
+    """Folder for what is known of pages, where it is not the crawl's own; a fleet's workers all reach it."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}
@@ -67,3 +71,10 @@ class Setup(msgspec.Struct, kw_only=True):
     """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
+
+    @property
+    def known_at(self) -> Path | None:
+        """Folder of what the crawl knows of its pages; None on a fleet without a common one."""
+        if self.job.known is None and self.segment:
+            return None
+        return Path(self.job.known or self.job.settings.data) / self.crawl

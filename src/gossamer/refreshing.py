@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+import time
+from collections.abc import Callable
 
 from gossamer.assemble import Bench
-from gossamer.errors import UsageError, of_data
-from gossamer.frontier.crawls import Record
+from gossamer.errors import GossamerError, UsageError, of_data
+from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.spiller import bound
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
@@ -15,17 +16,22 @@ from gossamer.job import Setup
 from gossamer.revisit import known
 from gossamer.road.taker import Taken
 
+TELL = 10.0
+"""Seconds between lines of progress."""
+
 
 async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
     """Whether a pass of `--refresh` is to begin: its log is made ready. One that is under way goes on.
 
     What a crawl that begins anew without it knew is forgotten. Raises UsageError while URLs still wait, or nothing is known.
     """
-    job, folder = setup.job, Path(setup.job.settings.data) / setup.crawl
+    job, folder = setup.job, setup.known_at
+    assert folder is not None, "only processes of a fleet have none"
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         if not job.refresh:
             if record is None or job.fresh:
-                (folder / known.NAME).unlink(missing_ok=True)
+                known.forget(folder)
             return False
         if record is not None:
             n = await counts(store, setup.crawl)
@@ -36,22 +42,28 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
                 raise UsageError(
                     f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the same command without --refresh"
                 )
-        if not (folder / known.NAME).exists() or not await asyncio.to_thread(known.settle, folder):
+            if record.fleet and record.state in UNDER_WAY:
+                raise UsageError(
+                    f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
+                )
+        if not await asyncio.to_thread(known.settle, folder):
             raise UsageError(f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first")
     except OSError as error:
-        raise of_data(folder.parent, error) from error
+        raise _unfit(setup, error) from error
     return True
 
 
-async def visit_again(setup: Setup, store: Store, record: Record) -> None:
-    """Add what is known; adding it again, after a kill in the middle, changes nothing."""
+async def visit_again(setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None) -> None:
+    """Add what is known; adding it again, after a kill in the middle, changes nothing. `say` hears how far it is."""
     if not record.refreshing or record.seeded:
         return
     bench = Bench(setup, store, "door", asyncio.Event())
+    folder, added, told = setup.known_at, 0, time.monotonic()
+    assert folder is not None, "only processes of a fleet have none"
     try:
         await bound(store, setup.crawl, bench.hot)
         await bench.anchored()
-        for batch in known.requests(bench.folder):
+        for batch in known.requests(folder):
             taken = Taken()
             for request in batch:
                 seed = request.depth == 0 and request.referrer is None
@@ -59,7 +71,16 @@ async def visit_again(setup: Setup, store: Store, record: Record) -> None:
             await bench.frontier.add(taken.adds)
             if taken.skips:
                 await bench.frontier.count({**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found})
+            added += len(batch)
+            if time.monotonic() - told >= TELL:
+                told = time.monotonic()
+                say(f"{added} known URLs added")
     except OSError as error:
-        raise of_data(bench.folder.parent, error) from error
+        raise _unfit(setup, error) from error
     finally:
         await bench.close()
+
+
+def _unfit(setup: Setup, error: OSError) -> GossamerError:
+    given = setup.job.known
+    return of_data(given, error, "--known") if given else of_data(setup.job.settings.data, error)

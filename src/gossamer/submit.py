@@ -11,12 +11,13 @@ import msgspec
 from gossamer import submitted
 from gossamer.assemble import open_store
 from gossamer.door import begin
-from gossamer.errors import ConfigError, GossamerError
+from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job
+from gossamer.refreshing import visit_again
 from gossamer.seeding import prepare, seed
 from gossamer.settings import Settings
 from gossamer.summary import Summary
@@ -28,8 +29,10 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
     """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
-    if job.refresh:
-        raise ConfigError("--refresh works on one machine so far: a fleet keeps no common log of the pages it knows")
+    if job.refresh and not job.known:
+        raise UsageError(
+            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was given when the crawl was first submitted"
+        )
     submitted.shareable([*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts])])
     setup, given = prepare(job)
     store, _ = await open_store(job.settings)
@@ -42,6 +45,7 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None)
             )
             try:
+                await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
                 await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, submitted.pack(setup)))
             except GossamerError as error:

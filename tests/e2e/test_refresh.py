@@ -161,6 +161,13 @@ async def test_a_pass_that_was_stopped_goes_on(shop: Shop, tmp_path: Path) -> No
     assert [row["title"] for row in rows[22:]] == ["Page 19"]
 
 
+async def test_what_is_known_lies_where_it_is_said(shop: Shop, tmp_path: Path) -> None:
+    await run(shop, tmp_path, known=str(tmp_path / "seen"))
+    assert [path.name for path in (tmp_path / "seen" / "c").iterdir()] == [known.NAME]
+    summary, rows = await run(shop, tmp_path, refresh=True, known=str(tmp_path / "seen"))
+    assert (summary.unchanged, rows) == (22, [])
+
+
 async def test_nothing_known_and_something_left_to_do(shop: Shop, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="knows no page yet"):
         await run(shop, tmp_path, refresh=True)
@@ -173,7 +180,11 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
     lines = [b'{"url":"https://a.example/","at":1,"known":{"status":200,"body":"1"}}\n', b"torn {\n", b"\xff\n"]
     lines += [b'{"url":"https://b.example/","at":1,"known":{},"depth":2,"needs":{"use":"page","later":1}}\n']
     lines += [b'{"url":"https://a.example/","at":2,"known":{"status":200,"body":"2"}}\n', b'{"url":"https://c.ex']
-    (tmp_path / known.NAME).write_bytes(b"".join(lines))
+    (tmp_path / known.NAME).write_bytes(b"".join(lines[:3]))
+    (tmp_path / known.name_of("1")).write_bytes(b"".join(lines[3:]))
+    (tmp_path / known.name_of("2")).write_bytes(
+        lines[0].replace(b'"body":"1"', b'"body":"3"')
+    )  # older than what part 1 has
     assert known.settle(tmp_path) == 2
     (found,) = known.requests(tmp_path)
     assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [

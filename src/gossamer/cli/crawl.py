@@ -64,6 +64,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
     "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
     "refresh": (bool, "--refresh", None, "Visit again what is known; only what changed is written."),
+    "known": (str, "--known", "DIR", "Where that is kept; on a fleet a folder that all workers reach."),
     "text": (bool, "--text", None, "Page records with the page's text."),
     "links": (bool, "--links", None, "Page records with the page's links."),
     "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
@@ -128,10 +129,9 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     return Job(
         targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
         attempts=words["attempts"], name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"],
-        links=words["links"],
-        headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
-        priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
-        watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
+        links=words["links"], known=words["known"], headers=headers_of(words["header"] or ()),
+        args=arguments_of(words["argument"] or ()), priority=words["priority"] or 0, sitemaps=words["sitemaps"],
+        archive=words["archive"], watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
     )  # fmt: skip
 
 

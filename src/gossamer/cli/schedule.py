@@ -28,7 +28,7 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "missed": ("--missed", "WHAT", "Times that nobody was there for: run (one for all, default), skip, all or all:N."),
     "overlap": ("--overlap", "WHAT", "Due while the last run still goes: skip (default) or queue."),
 }
-NOT_HERE = ("name", "fresh", "resume", "refresh", "json", "quiet", "output", "overwrite")
+NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
 """Options of `crawl` that say nothing of a schedule, or are read apart."""
 PATHS = ("cache", "archive", "ca_file")
 HAND = 30.0
@@ -47,7 +47,7 @@ def signature() -> inspect.Signature:
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
         for word, (flag, metavar, text) in CLOCK.items()
     ]
-    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "json")]
+    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")]
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 
 

@@ -1,11 +1,13 @@
 """What a crawl knows of its pages, for a pass that visits them again: its log, one line a visit, read back.
 
-The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a URL counts.
+The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a URL counts. On a fleet
+each process writes a part of its own into a folder that all reach; they become one when a pass begins.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -23,25 +25,45 @@ BATCH = 5000
 _decode = msgspec.json.Decoder(Seen).decode
 
 
+def name_of(segment: str) -> str:
+    """The log's name, or that of one process's part of it."""
+    return f"known-{segment}.jsonl" if segment else NAME
+
+
+def forget(folder: Path) -> None:
+    """Remove the log and its parts. Raises OSError."""
+    for path in _logs(folder):
+        path.unlink(missing_ok=True)
+
+
+def _logs(folder: Path) -> list[Path]:
+    """The log, then its parts."""
+    return [path for path in (folder / NAME, *sorted(folder.glob("known-*.jsonl"))) if path.exists()]
+
+
 def settle(folder: Path) -> int:
-    """Leave one line a URL in a crawl's log, its last; how many there are. A kill leaves the old log or the new one. Raises OSError.
+    """Leave one log, and in it one line a URL, its last; how many there are. A kill loses no line. Raises OSError.
 
     Memory is bounded by SQLite's cache, whatever the length of the log.
     """
-    path, table = folder / NAME, folder / "known.sqlite"
+    logs, path, table = _logs(folder), folder / NAME, folder / "known.sqlite"
+    if not logs:
+        return 0
     table.unlink(missing_ok=True)
     try:
         with contextlib.closing(sqlite3.connect(table, isolation_level=None)) as base:
             base.execute("PRAGMA journal_mode=OFF")
             base.execute("PRAGMA synchronous=OFF")
-            base.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, line BLOB)")
+            base.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, at INTEGER, line BLOB)")
             base.execute("BEGIN")
-            for line, seen in _lines(path):
+            for line, seen in itertools.chain.from_iterable(map(_lines, logs)):
                 name = " ".join(
                     str(part) for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
                 )
                 base.execute(
-                    "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO UPDATE SET line = excluded.line", (name, line)
+                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line "
+                    "WHERE excluded.at >= at",
+                    (name, seen.at, line),
                 )
             base.execute("COMMIT")
             count, fresh = 0, path.with_suffix(".new")
@@ -52,6 +74,8 @@ def settle(folder: Path) -> int:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, path)
+        for part in set(logs) - {path}:
+            part.unlink(missing_ok=True)
         return count
     except sqlite3.Error as error:
         raise OSError(None, f"the table of known pages cannot be made: {error}", str(table)) from error
