@@ -17,6 +17,7 @@ from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job
+from gossamer.membership import seal_of
 from gossamer.refreshing import visit_again
 from gossamer.seeding import prepare, seed
 from gossamer.settings import Settings
@@ -44,10 +45,11 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
             bare = msgspec.structs.replace(
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None)
             )
+            packed = submitted.pack(setup, seal_of(job.settings, store))
             try:
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
-                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, submitted.pack(setup)))
+                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, packed))
             except GossamerError as error:
                 await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise

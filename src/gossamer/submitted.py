@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from gossamer.collectors.unlocker.table import lent
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
+from gossamer.identity.sealing import Seal
 from gossamer.job import Job, Output, Setup
 from gossamer.masking import mask
 from gossamer.settings import Settings
@@ -19,6 +21,8 @@ from gossamer.sinks.place import bare_secret, journals, kind_of, place
 from gossamer.targets import read
 
 VERSION = 1
+SEALED = "sealed"
+"""Among what a job uses: who does not know it would run the crawl without its headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
@@ -29,11 +33,13 @@ class Stored(msgspec.Struct):
     setup: Setup
     uses: list[str] = []
     """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run the crawl."""
+    sealed: bytes = b""
+    """The headers and passwords that were typed, where there is a key."""
 
 
-def pack(setup: Setup) -> bytes:
+def pack(setup: Setup, seal: Seal) -> bytes:
     """A setup for the store. In it lie neither the address and passwords of the store nor where a key is; what the crawl itself needs
-    does."""
+    does, headers and passwords sealed where there is a key."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
@@ -41,12 +47,18 @@ def pack(setup: Setup) -> bytes:
     targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
-    return msgspec.json.encode(Stored(VERSION, made, _uses(made)))
+    uses, sealed = _uses(made), b""
+    if seal.seals and (job.headers or made.credentials):
+        sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
+        made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
+        uses.append(SEALED)
+    return msgspec.json.encode(Stored(VERSION, made, uses, sealed))
 
 
-def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
-    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it."""
-    setup = _read(raw)
+def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Seal]) -> Setup:
+    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it, or its key is
+    not ours."""
+    setup = _opened(_read(raw), seal)
     given = setup.job.settings
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
@@ -65,20 +77,35 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str) -> Setup:
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
 
-def _read(raw: bytes) -> Setup:
+def _opened(stored: Stored, seal: Callable[[], Seal]) -> Setup:
+    """With what was sealed."""
+    setup = stored.setup
+    if stored.sealed:
+        try:
+            opened = seal().open(stored.sealed, setup.crawl)
+        except ConfigError as error:
+            raise ConfigError(
+                f"its headers and passwords were sealed where it was submitted; give this worker the same session_key ({error})"
+            ) from None
+        setup.job.headers = opened["headers"]
+        setup.credentials = {origin: (user, word) for origin, (user, word) in opened["credentials"].items()}
+    return setup
+
+
+def _read(raw: bytes) -> Stored:
     """Raises ConfigError for another format, and for what this gossamer does not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(
             f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
         )
-    known = {f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__}
+    known = {SEALED, *(f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__)}
     if strange := [name for name in stored.get("uses", ()) if name not in known]:
         raise ConfigError(
             f"it was submitted with {', '.join(strange)}, which this worker does not know: run the same gossamer everywhere"
         )
     try:
-        return msgspec.json.decode(raw, type=Stored).setup
+        return msgspec.json.decode(raw, type=Stored)
     except msgspec.MsgspecError as error:
         raise ConfigError(f"its job cannot be read ({error}): run the same gossamer everywhere") from None
 

@@ -16,6 +16,7 @@ from gossamer import submitted
 from gossamer.errors import ConfigError
 from gossamer.fleet.app import TASK
 from gossamer.frontier.store import _mismatch
+from gossamer.identity.sealing import Seal
 from gossamer.politeness import scores
 from gossamer.settings import Settings
 from web import Web, preset, serve
@@ -75,7 +76,7 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
 
 def test_a_job_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        submitted.unpack(b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x")
+        submitted.unpack(b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1))
 
 
 def test_scores_of_another_format_are_left_out() -> None:

@@ -8,6 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from functools import cache, partial
 from typing import NamedTuple
 
 from gossamer import submitted
@@ -24,6 +25,7 @@ from gossamer.frontier.crew import Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.job import Setup
+from gossamer.membership import seal_of
 from gossamer.settings import Settings
 
 log = logging.getLogger("gossamer.worker")
@@ -65,6 +67,7 @@ class Works:
         self._fair = Fair(self.load.claims)
         self._tasks, self._refusals = Tasks(store), Refusals(store)
         self._ending, self._versions = Ending(store), Versions(store, me.settings)
+        self._seal = cache(partial(seal_of, me.settings, store))
         self._at: dict[str, At] = {}
         self._lacks: dict[str, str] = {}
         self._shy: dict[str, float] = {}
@@ -128,7 +131,7 @@ class Works:
         raw = await self._tasks.job(task.name)
         if raw is None:
             raise ConfigError(f"crawl {task.name} was removed")
-        return submitted.unpack(raw, self.me.settings, self._store.url, segment)
+        return submitted.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: Task, at: At) -> None:
         """A crawl's work ended by itself within a slice."""

@@ -47,19 +47,19 @@ class Seal:
         """The state. Raises ConfigError where this key does not open it; what is not sealed opens without one."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
-            advice = f"give the key it was sealed with, or: gossamer sessions forget {name.replace('/', ' ')}"
+            advice = "give the key it was sealed with"
+            if "/" in name:
+                advice += f", or: gossamer sessions forget {name.replace('/', ' ')}"
             if self._cipher is None:
-                raise ConfigError(f"the session {name} is sealed in the store, and there is no session_key: {advice}")
+                raise ConfigError(f"{name} is sealed in the store, and there is no session_key: {advice}")
             from cryptography.exceptions import InvalidTag
 
             try:
                 rest = self._cipher.decrypt(rest[:NONCE], rest[NONCE:], name.encode())
             except InvalidTag:
-                raise ConfigError(
-                    f"the session {name} in the store was sealed with another session_key: {advice}"
-                ) from None
+                raise ConfigError(f"{name} in the store was sealed with another session_key: {advice}") from None
         elif kind != PLAIN:
-            raise ConfigError(f"the session {name} was kept by another gossamer: run the same gossamer everywhere")
+            raise ConfigError(f"{name} was kept by another gossamer: run the same gossamer everywhere")
         return msgspec.msgpack.decode(rest, type=dict[str, Any])
 
     @property
