@@ -90,6 +90,11 @@ def test_variants_of_one_name_have_the_number_that_the_address_has() -> None:
     assert found(html, "https://shop.example/a-99881")["sku"] == "99881"
 
 
+def test_the_heading_that_the_address_has_names_the_product() -> None:
+    assert found("<h1>Services</h1><h1>Kettle, red</h1>", "https://shop.example/red_kettle-7")["name"] == "Kettle, red"
+    assert found("<h1>Kettle</h1><h1>Reviews</h1>", "https://shop.example/7")["name"] == "Kettle"
+
+
 @pytest.mark.parametrize(("url", "language", "currency"), [
     ("https://shop.com.ar/a", "es", "ARS"), ("https://shop.example/a", "en-au", "AUD"), ("https://shop.com.co/a", "", "COP"), ("https://shop.co/a", "", "USD"),
     ("https://shop.example/a", "en-US", "USD"), ("https://[x", "", "USD"),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
+from urllib.parse import unquote
 
 import turbohtml
 
@@ -257,8 +258,7 @@ def _shown(page: Document, record: dict[str, Any], spare: list[str]) -> dict[str
     known = shop.labels(tree) if None in (record["sku"], record["gtin"], record["brand"]) else []
     if record["name"] is None:
         titles = [attribute_of(one, "content") for one in tree.select('meta[property="og:title"]')[:1]]
-        heads = [" ".join(one.text[:1000].split()) for one in tree.select("h1")[:1]]
-        found["name"] = next((one for one in (*heads, *titles, page.title) if one), None)
+        found["name"] = next((one for one in (_heading(page), *titles, page.title) if one), None)
     if record["price"] is None and (amount := shop.shown_price(tree, record["currency"])):
         found["price"] = amount.amount
         found["currency"] = shop.dollar_of(page.url, page.language) if amount.currency == "$" else amount.iso
@@ -276,6 +276,13 @@ def _shown(page: Document, record: dict[str, Any], spare: list[str]) -> dict[str
     if record["availability"] is None:
         found["availability"] = shop.shown_availability(tree)
     return found
+
+
+def _heading(page: Document) -> str:
+    """The heading that shares most words with the page's title and address, of equals the first."""
+    near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
+    heads = [" ".join(one.text[:1000].split()) for one in page.tree.select("h1")[:10]]
+    return max(heads, key=lambda one: len(near & set(_WORDS.findall(one.lower()))) if one else -1, default="")
 
 
 def _number_shown(tree: turbohtml.Document, known: list[tuple[shop.Element, str]]) -> str | None:
