@@ -1,8 +1,9 @@
-"""Makes `.venv` in the checkout and installs gossamer into it: `environment.py STAMP [EXTRA]`.
+"""Makes `.venv` in the checkout and installs gossamer into it: `environment.py EXTRA[,EXTRA]`.
 
-Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's. Standard library only, and neither pip nor
-ensurepip is taken for granted: Debian's bare python3 has none. Several calls at once are safe (one installs, the others
-wait), and what a kill left half done is made anew by the next call. pip reads its own settings (PIP_INDEX_URL and all).
+Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's, or an extra is asked for that is not there; what
+was asked for once is installed each time. Standard library only, and neither pip nor ensurepip is taken for granted:
+Debian's bare python3 has none. Several calls at once are safe (one installs, the others wait), and what a kill left half
+done is made anew by the next call. pip reads its own settings (PIP_INDEX_URL and all).
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import sys
 import sysconfig
 import tempfile
 import time
+import tomllib
 import venv
 from collections.abc import Iterator
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venv"
 PYTHON = HOME / "bin" / "python"
+STAMP = HOME / "installed"
+EXTRAS = HOME / "extras"
+"""What was asked for, joined by commas."""
 UNFINISHED = HOME / "unfinished"
 LOG = HOME / "install.log"
 FULL = "the disk is full: free about 300 MB, then run this again"
@@ -78,8 +84,24 @@ def usable() -> bool:
 
 
 def make() -> None:
-    """An empty environment, without pip: making it needs no ensurepip."""
-    venv.EnvBuilder(symlinks=True, clear=True, with_pip=False).create(HOME)
+    """An empty environment, without pip: making it needs no ensurepip. What was asked for stays noted, also if this is killed."""
+    for old in HOME.iterdir() if HOME.is_dir() else ():
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old)
+        elif old != EXTRAS:
+            old.unlink()
+    venv.EnvBuilder(symlinks=True, with_pip=False).create(HOME)
+
+
+def wanted(asked: set[str]) -> set[str]:
+    """The extras to install: those asked for now, and those noted that there still are. Raises Trouble."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text()).get("project", {})
+    known = project.get("optional-dependencies", {})
+    for extra in sorted(asked - known.keys()):
+        close = "".join(f" (did you mean {name}?)" for name in get_close_matches(extra, known, 1))
+        raise Trouble(f"there is no extra {extra!r}{close}; extras are {', '.join(known)}", 2)
+    noted = EXTRAS.read_text().strip().split(",") if EXTRAS.exists() else []
+    return asked | {extra for extra in noted if extra in known}
 
 
 def pip_wheel() -> Path | None:
@@ -120,10 +142,10 @@ def pip(scratch: Path) -> list[str]:
     return [str(PYTHON), f"{wheel}/pip"]
 
 
-def install(extra: str, lock: int) -> None:
-    """Installs the checkout, editable, with the packages it needs."""
+def install(extras: str, lock: int) -> None:
+    """Installs the checkout, editable, with the packages it needs and those of the extras."""
     UNFINISHED.touch()
-    words = ["install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location", "-e", f".{extra}"]
+    words = ["install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location", "-e", f".[{extras}]"]
     with tempfile.TemporaryDirectory(prefix="gossamer-") as scratch, LOG.open("wb") as log:
         done = subprocess.run(
             [*pip(Path(scratch)), *words],
@@ -151,28 +173,37 @@ def failed(log: str) -> Trouble:
     return Trouble(f"could not install: {reason}; look at {LOG}, check the network, then run this again", 9)
 
 
-def prepare(name: str, extra: str) -> None:
+def prepare(asked: set[str]) -> None:
     """Makes and fills .venv, unless another call has done so in the meantime."""
     with only_one() as lock:
-        target = HOME / name
-        if usable() and target.exists() and target.read_bytes() == stamp():
+        whole, extras = usable(), wanted(asked)
+        good = STAMP.read_bytes() if whole and STAMP.exists() else None
+        noted = ",".join(sorted(extras)) + "\n"
+        new = not EXTRAS.exists() or EXTRAS.read_text() != noted
+        if good == stamp() and not new:
             return
         started = time.monotonic()
-        whole = usable()
-        what = "pyproject.toml is new or changed: installing into" if whole else "first use: making .venv and filling"
+        changed = ", ".join(sorted(asked)) if good == stamp() else "pyproject.toml is new or changed"
+        what = f"{changed}: installing into" if whole else "first use: making .venv and filling"
         say(f"{what} {HOME} (about a minute)")
         if not whole:
             make()
-        install(f"[{extra}]" if extra else "", lock)
-        for done in {target, HOME / "installed"}:  # an extra brings the rest as well
-            done.write_bytes(stamp())
+        STAMP.unlink(missing_ok=True)  # a kill from here on is seen by the next call
+        try:
+            install(",".join(sorted(extras)), lock)
+        except Trouble:
+            if good is not None:  # pip failed by itself, and what was there is there
+                STAMP.write_bytes(good)
+            raise
+        EXTRAS.write_text(noted)
+        STAMP.write_bytes(stamp())
         say(f"installed in {time.monotonic() - started:.0f} s")
 
 
-def main(name: str, extra: str = "") -> int:
+def main(asked: str) -> int:
     """Exit code 0, or that of the trouble."""
     try:
-        prepare(name, extra)
+        prepare(set(asked.split(",")))
     except Trouble as trouble:
         say(str(trouble))
         return trouble.code

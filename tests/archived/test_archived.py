@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from conftest import seen_in_store
 from gossamer.collectors.archive import key
 from gossamer.collectors.kept import Kept as KeptObjects
 from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.extras import install
 from gossamer.sinks.archived import Archived
 from gossamer.sinks.away import Away
 from sinks.made import Store, crawl
@@ -100,7 +102,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
     assert "\n" not in str(told.value)
     assert "secret" not in str(told.value)
     monkeypatch.setitem(__import__("sys").modules, "opendal", None)
-    with pytest.raises(ConfigError, match=r"gossamer\[objects\]"):
+    with pytest.raises(ConfigError, match=re.escape(install("objects"))):
         Away("s3://bucket/p")
 
 

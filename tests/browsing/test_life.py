@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from browsing.conftest import Make, Stage, failure, page
 from gossamer.collectors import chromium, tab
 from gossamer.collectors.browser import BrowserCollector
 from gossamer.errors import BrowserFailed, ConfigError
+from gossamer.extras import install
 from gossamer.request import Request
 
 
@@ -116,6 +118,6 @@ async def test_what_is_missing_is_said(
     with pytest.raises(BrowserFailed, match="does not start"):
         await browser(program=str(broken)).collect(Request(stage.url()), {})
     monkeypatch.setitem(__import__("sys").modules, "playwright.async_api", None)
-    with pytest.raises(ConfigError, match=r"pip install 'gossamer\[browser\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install("browser"))):
         browser()
     assert BrowserCollector.name == "browser"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from disguise.conftest import ADDRESS
 from disguise.recorder import Recorder
 from gossamer import url as urls
 from gossamer.errors import ConfigError
+from gossamer.extras import install
 from gossamer.identity.browsers import BROWSERS
 from gossamer.identity.dressing import dress, relation
 from gossamer.identity.sessions import Sessions
@@ -167,5 +169,5 @@ async def test_what_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delitem(sys.modules, "gossamer.collectors.handles", raising=False)
     monkeypatch.delattr("gossamer.collectors.handles", raising=False)
     monkeypatch.setitem(sys.modules, "curl_cffi._wrapper", None)
-    with pytest.raises(ConfigError, match=r"pip install 'gossamer\[impersonated\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install("impersonated"))):
         await try_one(Job(targets=[url], settings=Settings(ladder=("impersonated",))), url)

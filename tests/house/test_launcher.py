@@ -6,16 +6,19 @@ The real launcher installs a tiny project here whose build backend lies in its o
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from gossamer import extras
 from house.tree import ROOT
 
 PROJECT = """
@@ -23,16 +26,23 @@ PROJECT = """
 requires = []
 build-backend = "backend"
 backend-path = ["."]
+
+[project.optional-dependencies]
+parquet = []
+postgres = []
 """
 
 BACKEND = '''
 """Builds an editable wheel of the module `tiny`, by hand; as slow as the file `slow` says."""
-import pathlib, time, zipfile
+import contextlib, os, pathlib, time, zipfile
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     here = pathlib.Path.cwd()
     with (here / "builds").open("a") as log:
         log.write("x")
+    with contextlib.suppress(OSError):
+        words = pathlib.Path(f"/proc/{os.getppid()}/cmdline").read_text().split("\\0")  # pip's
+        (here / "extras").write_text(words[words.index("-e") + 1])
     if (here / "slow").exists():
         time.sleep(float((here / "slow").read_text()))
     if (here / "broken").exists():
@@ -117,6 +127,50 @@ def test_a_changed_project_is_installed_again(checkout: Path) -> None:
     assert "changed" in launch(checkout).stderr
     assert launch(checkout).stderr == ""
     assert builds(checkout) == 2
+
+
+def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
+    launch(checkout)
+    for word, says in (("postgers", "did you mean postgres?"), ("", "extras are parquet, postgres")):
+        failed = launch(checkout, "--with", *([word] if word else []))
+        assert (failed.returncode, says in failed.stderr, failed.stderr.count("\n")) == (2, True, 1)
+    (checkout / "broken").touch()  # what cannot be had leaves all as it was
+    assert launch(checkout, "--with", "postgres", "crawl").returncode == 9
+    assert launch(checkout, "crawl").stderr == ""
+    (checkout / "broken").unlink()
+    alone = launch(checkout, "--with", "postgres")
+    assert (alone.stdout, alone.returncode, builds(checkout)) == ("", 0, 3)
+    assert "postgres: installing" in alone.stderr
+    again = launch(checkout, "--with", "postgres", "--with", "parquet", "crawl", "--with", "x")
+    assert (again.stdout.partition("|")[2], again.stderr, again.returncode) == ("crawl|--with|x\n", "", 7)
+    (checkout / "pyproject.toml").write_text(PROJECT + "# changed\n")
+    (checkout / ".venv" / "unfinished").touch()  # and a kill besides
+    assert launch(checkout).returncode == 7
+    assert (checkout / "extras").read_text() == ".[parquet,postgres]"
+    assert launch(checkout, "--with", "postgres").stderr == ""
+
+
+def test_the_message_names_the_command_that_works_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "ROOT", tmp_path)
+    assert extras.install("postgres") == "pip install 'gossamer[postgres]'"
+    assert extras.newer("uvloop") == "pip install -U uvloop"
+    (tmp_path / "gossamer").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert extras.install("postgres") == f"{tmp_path}/gossamer --with postgres"
+    assert extras.newer("uvloop") == f"rm -r {tmp_path}/.venv && {tmp_path}/gossamer --with parquet"
+    monkeypatch.chdir(tmp_path)
+    assert extras.install("postgres") == "./gossamer --with postgres"
+
+
+def test_extras_that_are_named_are_there() -> None:
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {
+        name
+        for file in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"(?:install\(|newer\(.\w+., ).(\w+).\)", file.read_text())
+    }
+    assert len(named) == 11
+    assert named <= known.keys()
 
 
 def test_a_moved_checkout_is_installed_again(checkout: Path) -> None:

@@ -18,6 +18,7 @@ from gossamer import feeding, seeding
 from gossamer.assemble import open_store
 from gossamer.door import begin, crawl
 from gossamer.errors import ConfigError, StoreError, UsageError
+from gossamer.extras import install
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
 from gossamer.frontier.verbs import Frontier, Policy
@@ -172,7 +173,7 @@ async def test_a_broker_that_is_down_and_a_topic_that_is_not_there(tmp_path: Pat
 
 async def test_a_missing_client_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiokafka", None)
-    with pytest.raises(ConfigError, match=re.escape("pip install 'gossamer[kafka]'")):
+    with pytest.raises(ConfigError, match=re.escape(install("kafka"))):
         await fed(job(["kafka://127.0.0.1:1/t"], tmp_path))
 
 

@@ -17,6 +17,7 @@ import pytest
 from e2e.runs import job, rows
 from gossamer.collectors.archive import archive_collector
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
+from gossamer.extras import install
 from gossamer.producers import sql
 from gossamer.producers.sql import Query
 from gossamer.targets import read
@@ -148,7 +149,7 @@ async def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pyt
     import sys
 
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=re.escape("pip install 'gossamer[postgres]'")):
+    with pytest.raises(ConfigError, match=re.escape(install("postgres"))):
         await fed(job(["sql:postgresql://u@127.0.0.1:1/x SELECT url FROM t"], tmp_path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
+from gossamer.extras import install
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.exact import read_mark
 from gossamer.sinks.parquet import Parquet
@@ -267,7 +269,7 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "pyarrow" else real(name, *rest)
     )
-    with pytest.raises(ConfigError, match=r"pip install 'gossamer\[parquet\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install("parquet"))):
         folder(tmp_path / "out")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
 from gossamer.cli.words import Option
 from gossamer.errors import GossamerError, StoreError, UsageError
+from gossamer.extras import newer
 
 if TYPE_CHECKING:
     from gossamer.frontier.store import Store
@@ -125,7 +126,7 @@ def versions() -> Iterator[Finding]:
             missing.append(name)
     yield Finding("packages", "ok", ", ".join(found) + (f"; not here: {', '.join(missing)}" if missing else ""))
     if "uvloop" in missing:
-        yield Finding("event loop", "warn", "uvloop is missing", "pip install uvloop makes crawling faster")
+        yield Finding("event loop", "warn", "uvloop is missing", f"crawling is faster with it: {newer('uvloop')}")
 
 
 def folder(settings: Settings) -> Finding:

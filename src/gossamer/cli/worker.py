@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
 from gossamer.cli.words import Option
 from gossamer.errors import ConfigError, UsageError
+from gossamer.extras import install
 
 if TYPE_CHECKING:
     from gossamer.settings import Settings
@@ -32,7 +33,7 @@ def worker(
     try:
         import celery  # noqa: F401 - only whether it is there
     except ImportError:
-        raise ConfigError("a worker needs Celery: pip install 'gossamer[fleet]'") from None
+        raise ConfigError(f"a worker needs Celery: {install('fleet')}") from None
     given = [("sites", sites), ("broker", broker), ("region", region)]
     more = [Given(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)

@@ -14,6 +14,7 @@ from gossamer.collectors.tunnel import Tunnel
 from gossamer.collectors.upstream import upstream
 from gossamer.collectors.worn import Worn, context, script
 from gossamer.errors import ConfigError
+from gossamer.extras import install
 
 if TYPE_CHECKING:
     from gossamer.collectors.tab import Tab
@@ -49,7 +50,7 @@ def find(path: str | None, bare: bool = False) -> str:
     try:
         import playwright.async_api
     except ImportError as missing:
-        raise ConfigError("the browser rung needs Playwright: pip install 'gossamer[browser]'") from missing
+        raise ConfigError(f"the browser rung needs Playwright: {install('browser')}") from missing
     del playwright
     found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
     if found is None:

@@ -14,11 +14,12 @@ from typing import Any
 import pycurl
 
 from gossamer.errors import ConfigError
+from gossamer.extras import install, newer
 
 try:
     from curl_cffi._wrapper import ffi, lib
 except ImportError as missing:
-    raise ConfigError("the impersonated rung needs curl_cffi: pip install 'gossamer[impersonated]'") from missing
+    raise ConfigError(f"the impersonated rung needs curl_cffi: {install('impersonated')}") from missing
 
 ERRORBUFFER, COPYPOSTFIELDS, POSTFIELDSIZE = 10010, 10165, 30120
 HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # curl-impersonate's own
@@ -85,7 +86,7 @@ class Curl:
         lib._curl_easy_setopt(self._easy, ERRORBUFFER, self._text)
         if lib.curl_easy_impersonate(self._easy, target.encode(), 0):
             self.close()
-            raise ConfigError(f"this curl_cffi cannot appear as {target}: pip install -U curl_cffi")
+            raise ConfigError(f"this curl_cffi cannot appear as {target}: {newer('curl_cffi', 'impersonated')}")
         if http2:
             self.setopt(HTTP2_SETTINGS, http2)
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError
+from gossamer.extras import install
 from gossamer.masking import Secret
 
 PLAIN, SEALED = b"p1", b"s1"
@@ -30,7 +31,7 @@ class Seal:
             try:
                 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
             except ImportError:
-                raise ConfigError("session_key needs a package more: pip install 'gossamer[sessions]'") from None
+                raise ConfigError(f"session_key needs a package more: {install('sessions')}") from None
             self._key = hashlib.scrypt(key.reveal().encode(), salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)
             self._cipher = AESGCM(self._key)
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import turbohtml
 
+from gossamer.extras import install
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 
@@ -30,7 +31,7 @@ def main_text(body: bytes, url: str | None = None, quality: Quality = "fast", co
     """The text of a page's article: no navigation, comments, captions; blocks apart by an empty line. Takes any bytes.
 
     `fast` is turbohtml with our own filter (1 to 2 ms a page); `best` asks trafilatura, too, and takes the longer of the two where
-    they found different things (`pip install 'gossamer[text]'`). Raises RuntimeError when that is missing, ValueError for another
+    they found different things (extra `text`). Raises RuntimeError when that is missing, ValueError for another
     quality; a page without text is an empty text.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
@@ -53,7 +54,7 @@ def text_of(
     try:
         import trafilatura
     except ImportError as error:
-        raise RuntimeError(f"quality=\"best\" needs trafilatura ({error}): pip install 'gossamer[text]'") from None
+        raise RuntimeError(f'quality="best" needs trafilatura ({error}): {install("text")}') from None
     if len(body) > _LARGE or body.count(b"<") > _TAGS:
         return ours
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from gossamer.errors import ConfigError, StoreError
+from gossamer.extras import install
 from gossamer.parts import Collector
 from gossamer.producers.source import BATCH, Batch
 from gossamer.request import Request
@@ -40,7 +41,7 @@ class Topic:
             import aiokafka
             from aiokafka.errors import KafkaError
         except ImportError:
-            raise ConfigError("kafka://... needs a client: pip install 'gossamer[kafka]'") from None
+            raise ConfigError(f"kafka://... needs a client: {install('kafka')}") from None
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=self.brokers, group_id=self.group, enable_auto_commit=False, auto_offset_reset="earliest",

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
+from gossamer.extras import install
 from gossamer.masking import mask
 from gossamer.parts import Collector
 from gossamer.producers.source import BATCH, Batch
@@ -118,7 +119,7 @@ class Query:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError("sql:postgresql://... needs a driver: pip install 'gossamer[postgres]'") from None
+            raise ConfigError(f"sql:postgresql://... needs a driver: {install('postgres')}") from None
         try:
             self._base = await psycopg.AsyncConnection.connect(self.url, connect_timeout=10)
         except psycopg.OperationalError as error:

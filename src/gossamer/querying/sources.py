@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError
+from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
 from gossamer.sinks.formats import parse
 
@@ -69,7 +70,7 @@ def _parts(path: Path) -> Iterator[Row]:
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise ConfigError(f"{path}: Parquet needs pyarrow: pip install 'gossamer[parquet]'") from error
+        raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}") from error
     for folder, _ in _kinds(path):
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):

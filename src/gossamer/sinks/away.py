@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.extras import install
 from gossamer.masking import mask
 
 PIECE = 8 << 20
@@ -30,7 +31,7 @@ class Away:
         try:
             import opendal
         except ImportError as error:
-            raise ConfigError(f"{self.url} needs opendal: pip install 'gossamer[objects]'") from error
+            raise ConfigError(f"{self.url} needs opendal: {install('objects')}") from error
         self._errors: Any = opendal.exceptions
         self._wrong: tuple[type[Exception], ...] = tuple(
             kind for kind in vars(opendal.exceptions).values() if isinstance(kind, type)

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, Name, Past, State
@@ -42,7 +43,7 @@ def cassandra(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool
     try:
         import cassandra.cluster  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[cassandra]'") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install('cassandra')}") from None
     return Upserts(Cassandra(place, columns, overwrite=overwrite), columns, refuse)
 
 

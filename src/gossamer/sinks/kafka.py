@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.journal import Line
 from gossamer.sinks.place import Place
@@ -37,7 +38,7 @@ class Topic:
         try:
             import aiokafka  # noqa: F401
         except ImportError:
-            raise ConfigError(f"-o {place.where} needs a client: pip install 'gossamer[kafka]'") from None
+            raise ConfigError(f"-o {place.where} needs a client: {install('kafka')}") from None
         self.where, self._name, self._refuse = place.where, f"gossamer-{name}", refuse
         self._topic = urlsplit(place.url).path.strip("/")
         self._options = _options(place)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.errors import ConfigError, SinkAway, SinkError
+from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import Columns, cell
 from gossamer.sinks.history import HISTORY, SIGHTINGS, Name, Past, State, stored
@@ -36,7 +37,7 @@ def mongodb(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool =
     try:
         import pymongo  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[mongodb]'") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install('mongodb')}") from None
     return HistoryUpserts(Mongo(place, columns, overwrite=overwrite), columns, refuse)
 
 

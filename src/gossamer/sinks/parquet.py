@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from gossamer.errors import ConfigError, SinkError, UsageError
+from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
 from gossamer.sinks.rows import lines_for
@@ -50,7 +51,7 @@ class Parquet:
         at: Callable[[str], None] = lambda step: None,
     ) -> None:
         if importlib.util.find_spec("pyarrow") is None:
-            raise ConfigError(f"{path}: Parquet needs pyarrow: pip install 'gossamer[parquet]'")
+            raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}")
         self.path = os.path.abspath(path)
         self._columns = (*(columns or OURS), Column(EXTRA))
         self._overwrite = overwrite

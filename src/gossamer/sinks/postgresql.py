@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
+from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
@@ -41,7 +42,7 @@ def postgresql(place: Place, columns: Columns, refuse: Refuse, *, overwrite: boo
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: pip install 'gossamer[postgres]'") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install('postgres')}") from None
     if place.given.get("as", "columns") not in ("columns", "jsonb"):
         raise UsageError(f"-o {place.where}: as={place.given['as']} is neither columns nor jsonb")
     return HistoryUpserts(Postgres(place, columns, overwrite=overwrite), columns, refuse)
