@@ -93,6 +93,11 @@ def make() -> None:
     venv.EnvBuilder(symlinks=True, with_pip=False).create(HOME)
 
 
+def noted() -> list[str]:
+    """What was asked for before."""
+    return EXTRAS.read_text().strip().split(",") if EXTRAS.exists() else []
+
+
 def wanted(asked: set[str]) -> set[str]:
     """The extras to install: those asked for now, and those noted that there still are. Raises Trouble."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text()).get("project", {})
@@ -100,8 +105,7 @@ def wanted(asked: set[str]) -> set[str]:
     for extra in sorted(asked - known.keys()):
         close = "".join(f" (did you mean {name}?)" for name in get_close_matches(extra, known, 1))
         raise Trouble(f"there is no extra {extra!r}{close}; extras are {', '.join(known)}", 2)
-    noted = EXTRAS.read_text().strip().split(",") if EXTRAS.exists() else []
-    return asked | {extra for extra in noted if extra in known}
+    return asked | {extra for extra in noted() if extra in known}
 
 
 def pip_wheel() -> Path | None:
@@ -178,12 +182,11 @@ def prepare(asked: set[str]) -> None:
     with only_one() as lock:
         whole, extras = usable(), wanted(asked)
         good = STAMP.read_bytes() if whole and STAMP.exists() else None
-        noted = ",".join(sorted(extras)) + "\n"
-        new = not EXTRAS.exists() or EXTRAS.read_text() != noted
+        new = sorted(extras - set(noted()))
         if good == stamp() and not new:
             return
         started = time.monotonic()
-        changed = ", ".join(sorted(asked)) if good == stamp() else "pyproject.toml is new or changed"
+        changed = ", ".join(new) if good == stamp() else "pyproject.toml is new or changed"
         what = f"{changed}: installing into" if whole else "first use: making .venv and filling"
         say(f"{what} {HOME} (about a minute)")
         if not whole:
@@ -195,7 +198,7 @@ def prepare(asked: set[str]) -> None:
             if good is not None:  # pip failed by itself, and what was there is there
                 STAMP.write_bytes(good)
             raise
-        EXTRAS.write_text(noted)
+        EXTRAS.write_text(",".join(sorted(extras)) + "\n")
         STAMP.write_bytes(stamp())
         say(f"installed in {time.monotonic() - started:.0f} s")
 

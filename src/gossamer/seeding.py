@@ -138,7 +138,8 @@ async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
-    note(bench.folder, outputs, [site.path for site in bench.sites])
+    anew = not record.seeded and not record.refreshing
+    note(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
     try:
         await bound(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time

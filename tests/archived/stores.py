@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 import urllib.request
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from gossamer.errors import SinkError
@@ -27,7 +28,7 @@ JAVA = [
 ]
 
 
-class Objects:
+class Objects(ABC):
     """A store of objects; `processes` are begun from `words`."""
 
     name = ""
@@ -41,8 +42,9 @@ class Objects:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     @property
+    @abstractmethod
     def url(self) -> str:
-        raise NotImplementedError
+        """What stands after `-o`."""
 
     def start(self) -> None:
         """Begin, also again; returns when it takes objects."""
@@ -61,7 +63,7 @@ class Objects:
             else:
                 return
 
-    def made(self) -> None:
+    def made(self) -> None:  # noqa: B027 - most need not
         """Make the bucket, where that must be said."""
 
     def kill(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from gossamer.api import job_of
 from gossamer.cli.tree import run
+from gossamer.door import crawl
+from gossamer.job import Output
 from gossamer.page import Exchange
 from gossamer.reparsing import running, working
 from gossamer.reparsing.comparing import Difference, compare
@@ -18,6 +22,7 @@ from gossamer.sinks.objects import Objects
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
 from gossamer.visit import RAW, Asked, Raw, Row
+from pipeline.shop import serving
 
 SITE = """
 from gossamer import Item, Site
@@ -39,6 +44,19 @@ def product(page):
     yield Thing(sku=page.css("i::text").get(), name=page.css("h1::text").get(), price=float(page.css("b::text").get()),
                 group=page.carry["group"])
     yield from page.follow("a")
+"""
+SHOP = """
+from gossamer import Item, Site
+site = Site("shop", seeds=["{url}/"], pace=0)
+class Pot(Item, key="sku"):
+    sku: str
+    title: str
+@site.page("^/p/")
+def pot(page):
+    yield Pot(sku=page.css(".sku::text").get(), title=page.css("h1::text").get())
+@site.page()
+def listing(page):
+    yield from page.follow("a.p")
 """
 BETTER = (
     SITE.replace('"/p/"', '"/p/[^35]"')
@@ -107,7 +125,7 @@ def test_a_better_parser_is_compared_with_what_was(
 def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "BATCH", 5)
     sites = load_all(["shop.py"])
-    whole = running.Run(place / "whole", place / "pages.warc.gz", sites)
+    whole = running.Run(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()
     read: list[int] = []
     real = working.over
@@ -128,13 +146,41 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
 
         monkeypatch.setattr(running.Run, "_save", save)
         with pytest.raises(Died):
-            running.Run(place / "run", place / "pages.warc.gz", sites, outputs=[("made.jsonl", False)]).work()
+            running.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
     monkeypatch.setattr(running.Run, "_save", saved)
-    told = running.Run(place / "run", place / "pages.warc.gz", sites, outputs=[("made.jsonl", False)]).work()
+    told = running.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
     assert read[-1] < read[0]
     assert told.items == COUNT - 1
     assert (place / "run" / "items.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
     assert Path("made.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
+
+
+def test_pages_of_all_runs_count_and_the_last_answer_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as shop:
+        shop.pages = 4
+        (tmp_path / "shop.py").write_text(SHOP.format(url=shop.url))
+
+        def crawled(*outputs: str, refresh: bool = False) -> dict[str, str]:
+            given = {"data": str(tmp_path / "data"), "delay": 0, "name": "c", "refresh": refresh}
+            job = job_of([str(tmp_path / "shop.py")], given)
+            job.outputs = [Output(str(tmp_path / one)) for one in outputs]
+            asyncio.run(crawl(job))
+            told = reparse(capsys, "c", "--data", str(tmp_path / "data"))
+            assert told["pages"] == 5
+            lines = [json.loads(line) for line in Path(told["items_file"]).read_bytes().splitlines()]
+            return {line["sku"]: line["title"] for line in lines}
+
+        before = {str(n): f"Pot {n}" for n in range(4)}
+        assert crawled("first.warc.gz", "out.jsonl") == before
+        assert crawled("out.jsonl", refresh=True) == before  # it kept no page
+        shop.titles = {"/p/1": "New"}
+        assert crawled("second.warc.gz", refresh=True) == before | {"1": "New"}
+        shop.titles = {"/p/1": "Newer"}
+        assert crawled("first.warc.gz", refresh=True) == before | {"1": "Newer"}
+        (tmp_path / "second.warc.gz").unlink()
+        assert crawled("out.jsonl", refresh=True) == before | {"1": "Newer"}
 
 
 def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import platform
 import sqlite3
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,16 @@ from stores.postgres import BIN, Postgres
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 
 
-class Place:
+class Place(ABC):
     """A running server and one output on it. `spec`: what stands after `-o`."""
 
     name: str
     spec: str
     server: Any
 
+    @abstractmethod
     def found(self, kind: str) -> list[dict[str, Any]]:
         """The rows of a kind that are there now, each as often as it is there; values as texts where the store has them so."""
-        raise NotImplementedError
 
     def version(self) -> str:
         return str(self.server.version())

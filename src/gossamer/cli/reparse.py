@@ -72,9 +72,9 @@ def made(
     sites = load_all(paths, arguments_of(argument))
     if not sites:
         raise UsageError(f"--site {paths[0]}: there is no such site file or folder")
-    if archive is None and not known.pages:
+    if archive is None and not known.archives:
         raise UsageError(f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH")
-    where = local(archive or known.pages[0], folder)
+    where = [local(archive, folder)] if archive is not None else there(known.archives, folder)
     before = Path(old) if old is not None else Path(known.items) if known.items else None
     if before is not None and not before.is_file():
         if old is not None:
@@ -99,7 +99,7 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
         import xxhash
 
         return data / f"archive-{xxhash.xxh3_64_hexdigest(archive.encode())[:6]}"
-    found = sorted(path.parent for path in data.glob(f"*/{NAME}") if noted(path.parent).pages)
+    found = sorted(path.parent for path in data.glob(f"*/{NAME}") if noted(path.parent).archives)
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
         raise UsageError(
@@ -110,6 +110,18 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
     return found[0]
 
 
+def there(archives: list[str], folder: Path) -> list[Path]:
+    """Where the pages of all runs are on this machine; what somebody took away is named."""
+    import sys
+
+    gone = [one for one in archives if "://" not in one and not Path(one.removeprefix("objects:")).exists()]
+    if len(gone) == len(archives):
+        raise UsageError(f"{', '.join(gone)}: there is nothing; name pages with --archive PATH")
+    for one in gone:
+        print(f"gossamer: {one} is gone, and so are the pages that only it had", file=sys.stderr)
+    return [local(one, folder) for one in archives if one not in gone]
+
+
 def local(archive: str, folder: Path) -> Path:
     """Where the pages are on this machine; those of a store of objects are fetched to the crawl's folder."""
     archive = archive.removeprefix("objects:")
@@ -117,9 +129,11 @@ def local(archive: str, folder: Path) -> Path:
         if not Path(archive).exists():
             raise UsageError(f"--archive {archive}: there is nothing")
         return Path(archive)
+    import xxhash
+
     from gossamer.sinks.away import Away
 
-    away, there = Away(archive), folder / "fetched"
+    away, there = Away(archive), folder / "fetched" / xxhash.xxh3_64_hexdigest(archive.encode())[:6]
     for name, size in away.names():
         path = there / name
         if not path.is_file() or path.stat().st_size != size:

@@ -7,7 +7,8 @@ or dialled, so nothing is private here; sizes are bounded as on the road.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -148,6 +149,27 @@ def archive_collector(
     from gossamer.collectors.mirror import single
 
     return ArchiveCollector(single(where, base), **bounds)
+
+
+def archives(paths: Sequence[str]) -> ArchiveCollector:
+    """All that is in these; of several answers to one URL the last in time counts. Raises ConfigError."""
+    opened = [archive_collector(path) for path in paths]
+    if len(opened) == 1:
+        return opened[0]
+
+    def find(name: str, most: int) -> Kept | None:
+        found = [kept for one in opened if (kept := one.find(name)) is not None]
+        return max(found, key=lambda kept: kept.at or 0.0, default=None)
+
+    def names() -> list[str]:
+        return list(dict.fromkeys(chain.from_iterable(one.keys() for one in opened)))
+
+    def close() -> None:
+        for one in opened:
+            one.shut()
+
+    skipped = [line for one in opened for line in one.skipped]
+    return ArchiveCollector(find, names=names, close=close, skipped=skipped)
 
 
 class Known(Protocol):

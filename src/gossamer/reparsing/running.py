@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gossamer.collectors.archive import archive_collector
+from gossamer.collectors.archive import archives
 from gossamer.errors import ConfigError
 from gossamer.reparsing import working
 from gossamer.reparsing.comparing import Difference, compare
@@ -72,17 +72,18 @@ class Told(msgspec.Struct):
 
 
 class Run:
-    """One run. `folder`: its own; `archive`: where the pages are; `outputs`: (spec, overwrite); `shown` hears of progress."""
+    """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears of progress."""
 
     def __init__(
-        self, folder: Path, archive: Path, sites: Sequence[LoadedSite], *, outputs: Sequence[tuple[str, bool]] = (),
+        self, folder: Path, stored: Sequence[Path], sites: Sequence[LoadedSite], *, outputs: Sequence[tuple[str, bool]] = (),
         old: Path | None = None, processes: int = 1, fresh: bool = False,
     ) -> None:  # fmt: skip
-        self.folder, self.archive, self.sites, self.old = folder, archive, sites, old
+        self.folder, self.sites, self.old = folder, sites, old
+        self._stored = [str(one) for one in stored]
         self._outputs, self._processes = outputs, processes
         self.shown: Shows | None = None
         versions = {site.name: site.version for site in sites}
-        given = json.dumps([str(archive), versions, list(outputs)], sort_keys=True)
+        given = json.dumps([self._stored, versions, list(outputs)], sort_keys=True)
         folder.mkdir(parents=True, exist_ok=True)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
         self._state = self._known() if not fresh else None
@@ -92,12 +93,12 @@ class Run:
 
     def work(self) -> Told:
         """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
-        opened = archive_collector(str(self.archive))
+        opened = archives(self._stored)
         keys = sorted(opened.keys())
         opened.shut()
         batches = [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)]
         if not keys:
-            raise ConfigError(f"{self.archive}: no page in it")
+            raise ConfigError(f"{', '.join(self._stored)}: no page in it")
         self._read(batches, len(keys))
         difference = compare(self.old, self.items, self.details) if self.old is not None else None
         self._write()
@@ -116,7 +117,7 @@ class Run:
         file.append(state.length, b"")
         reasons = Counter(state.reasons)
         if state.batches < len(batches):
-            make = partial(_reading, self.archive, self.sites)
+            make = partial(_reading, self._stored, self.sites)
             with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
                 for batch in read:
                     self._take(batch, file, reasons)
@@ -198,10 +199,10 @@ class Run:
 
 
 def _reading(
-    archive: Path, sites: Sequence[LoadedSite]
+    stored: Sequence[str], sites: Sequence[LoadedSite]
 ) -> tuple[Callable[[Sequence[str]], working.Batch], Callable[[], None]]:
     """See `working.Make`."""
-    opened, why = archive_collector(str(archive)), list[str]()
+    opened, why = archives(stored), list[str]()
     nobody: Any = working.Nobody()
     reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
     reader.keep = lambda _page, _request, detail: why.append(detail)

@@ -15,17 +15,25 @@ NAME = "kept.json"
 
 
 class Noted(msgspec.Struct):
-    """Absolute paths and URLs. `pages`: outputs of whole pages, as after -o; `items`: the JSON lines of items, where there are any."""
+    """Absolute paths and URLs, of the last run that had such. `pages`: outputs of whole pages, as after -o; `items`: the JSON lines of
+    items, where there are any."""
 
     sites: list[str] = []
     pages: list[str] = []
     items: str | None = None
     outputs: list[str] = []
     """All outputs of rows that are files, as after -o."""
+    earlier: list[str] = []
+    """Where runs before kept their pages, one output a run."""
+
+    @property
+    def archives(self) -> list[str]:
+        """All that is to be read to have every page that the crawl kept."""
+        return [*self.pages[:1], *self.earlier]
 
 
-def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path]) -> None:
-    """Write the note of a crawl, where there is something to note."""
+def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
+    """Write the note of a crawl, where there is something to note; unless it begins anew, what runs before kept stays noted."""
     pages, items, rows = [], None, []
     for spec in outputs:
         path, form = parse(spec)
@@ -35,7 +43,10 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path]) -> None:
             rows.append(f"{os.path.abspath(path)}:{form}")
             items = items or (os.path.abspath(path) if form == "jsonl" else None)
     if pages or rows:
-        found = Noted(sorted({str(site.absolute()) for site in sites}), pages, items, rows)
+        before = noted(folder) if not anew and (folder / NAME).exists() else Noted()
+        earlier = [one for one in before.archives if pages[:1] != [one]]
+        files = sorted({str(site.absolute()) for site in sites}) or before.sites
+        found = Noted(files, pages, items or before.items, rows or before.outputs, earlier)
         (folder / NAME).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 
 
