@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -56,23 +57,35 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         one = job([str(site)], folder, per_host=8, concurrency=64)
         one.outputs = [Output(place.spec)]
         strikes = sorted((rng.uniform(0.02, 0.9) * hosts * pages, who) for who in ("worker", "store") * kills)
-        dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one))
+        code = "; ".join(filter(None, [place.code, "from gossamer.cli import main; main()"]))
+        dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one), code)
+
+        def alive() -> subprocess.Popen[str]:
+            """The door; begun again where the crawl's own store died once too often for it."""
+            if door.poll() is None:
+                return door
+            said = door.communicate()
+            assert (door.returncode, place.server) == (8, None), said
+            return begin(command(one), code)
+
         try:
             for moment, who in strikes:
-                while web.stats()["requests"] < moment and door.poll() is None:
+                while web.stats()["requests"] < moment:
+                    door = alive()
                     time.sleep(0.01)
-                assert door.poll() is None, door.communicate()
                 time.sleep(rng.uniform(0, 0.2))
+                door = alive()
                 if who == "worker":
                     kill(door.pid)
                     door.communicate()
-                    door = begin(command(one))
+                    door = begin(command(one), code)
                 else:
-                    place.server.kill()
-                    time.sleep(rng.uniform(0, 0.5))
-                    place.server.start()
+                    place.strike(Path(one.settings.data), rng.uniform(0, 0.5))
                 dealt[who] += 1
             said = door.communicate(timeout=900)
+            while door.returncode == 8 and place.server is None:
+                door = begin(command(one), code)
+                said = door.communicate(timeout=900)
             assert door.returncode == 0, said
         finally:
             end_all(Path(one.settings.data))

@@ -9,8 +9,9 @@ import platform
 import sqlite3
 import sys
 import tempfile
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ class Place(ABC):
     name: str
     spec: str
     server: Any
+    code = ""
+    """What a driver process of a crawl into it runs first."""
 
     @abstractmethod
     def found(self, kind: str) -> list[dict[str, Any]]:
@@ -36,6 +39,16 @@ class Place(ABC):
 
     def version(self) -> str:
         return str(self.server.version())
+
+    def strike(self, data: Path, pause: float) -> None:
+        """`kill -9`; it is there again after a pause. `data`: the data folder of the crawl that writes to it."""
+        self.server.kill()
+        time.sleep(pause)
+        self.server.start()
+
+    def stop(self) -> None:
+        """The end of it."""
+        self.server.kill()
 
 
 class PostgresPlace(Place):
@@ -179,9 +192,9 @@ APPENDED = ("list", "webhook", "kafka")
 
 
 @contextlib.contextmanager
-def running(name: str) -> Iterator[Place]:
+def running(name: str, places: Mapping[str, tuple[type[Place], Path]] = PLACES) -> Iterator[Place]:
     """A place with an empty server of its own."""
-    make, needed = PLACES[name]
+    make, needed = places[name]
     if not needed.exists():
         told = f"{make.name}: {needed} is not here: ./test gets it"
         pytest.fail(told) if os.environ.get("CI") == "true" else pytest.skip(told)
@@ -190,4 +203,4 @@ def running(name: str) -> Iterator[Place]:
         try:
             yield place
         finally:
-            place.server.kill()
+            place.stop()
