@@ -67,20 +67,25 @@ class Server:
 
 
 class Kafka(Server):
-    """One node that is broker and controller (KRaft)."""
+    """One node that is broker and controller (KRaft). On `guarded` it asks for a password, and joe, who has one, has no rights."""
 
     name = "Kafka"
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.port, inner = folder, free_port(), free_port()
-        jars = brought("kafka")
+        self.folder, self.port, self.guarded, inner = folder, free_port(), free_port(), free_port()
+        jars, node = brought("kafka"), "//127.0.0.1"
         (folder / "conf").write_text(f"""
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{inner}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{inner}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.port}
+listeners=PLAINTEXT:{node}:{self.port},SASL_PLAINTEXT:{node}:{self.guarded},CONTROLLER:{node}:{inner}
+advertised.listeners=PLAINTEXT:{node}:{self.port},SASL_PLAINTEXT:{node}:{self.guarded}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_joe="pw";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
 log.dirs={folder}/d
 num.partitions=4
 offsets.topic.replication.factor=1

@@ -18,6 +18,7 @@ from gossamer.sinks.formats import open_output
 from gossamer.visit import Row
 from servers.processes import until
 from sinks.made import Book, book, loose, page
+from stores.bad import ASIDE, hard, wrong
 from stores.places import APPENDED, PLACES, Place
 
 COLUMNS = {"page": page_columns(), **item_columns([Book])}
@@ -26,8 +27,9 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
 class Sink:
     """Either kind of sink, as the road uses it."""
 
-    def __init__(self, place: Place, folder: Path, owner: str = "c@1") -> None:
-        output: Any = open_output(place.spec, COLUMNS, folder=str(folder), owner=owner)
+    def __init__(self, place: Place, folder: Path, owner: str = "c@1", spec: str = "") -> None:
+        folder.mkdir(exist_ok=True)
+        output: Any = open_output(spec or place.spec, COLUMNS, folder=str(folder), owner=owner)
         self.table = output if hasattr(output, "upsert") else None
         self.file = None if self.table else output.sink("")
         self.length = 0
@@ -41,6 +43,9 @@ class Sink:
         else:
             self.length = patiently(lambda: self.file.append(self.length, rows))
             patiently(lambda: self.file.ship(self.length))
+
+    def drop(self) -> None:
+        (self.table.close if self.table else self.file.drop)()
 
     def close(self) -> None:
         if self.table:
@@ -108,6 +113,55 @@ def test_every_row_once_whatever_is_in_it(place: Place, tmp_path: Path, request:
         9 if appended else 8,
         sum(len(keys(place, k)) for k in ("book", "note", "page")) + len(kept),
     )
+
+
+def test_what_is_hard_to_hold_is_held_or_kept_aside_and_leaves_the_others_alone(
+    place: Place, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    name, rows = request.node.callspec.params["place"], hard()
+    kinds = {
+        "book": "book",
+        "hard": "hard",
+        "_history": "_history" if name in (*APPENDED, "hashes", "jsonb") else "__history",
+    }
+    with opened(place, tmp_path) as sink:
+        before = {"book": len(place.found("book"))}
+        sink.put([*rows, loose(400, kind="hard", a=1)])
+        sink.put([loose(401, kind="hard", a=1)])
+    refused = tmp_path / "refused.jsonl"
+    aside = [json.loads(line) for line in refused.read_text().splitlines()] if refused.exists() else []
+    assert len(aside) == len(ASIDE.get(name, ()))
+    for key, why in ASIDE.get(name, ()):
+        assert [one for one in aside if one["key"][: max(len(key), 1)] == key and why in one["reason"]], (key, aside)
+    assert all(one["row"] for one in aside)
+    for kind, called in kinds.items():
+        put = [row for row in rows if row.kind == kind]
+        more = 2 if kind == "hard" else 0
+        missing = len([one for one in aside if one["kind"] == kind])
+        assert len(place.found(called)) - before.get(kind, 0) == len(put) + more - missing, kind
+
+
+def test_what_is_wrong_with_a_store_is_told_in_one_line(place: Place, tmp_path: Path) -> None:
+    for number, one in enumerate(wrong(place)):
+        sink = Sink(place, tmp_path / str(number), spec=one.spec)
+        if one.error is SinkAway:
+            sink.prepare()
+
+        def written(sink: Sink = sink) -> None:
+            if sink.table:
+                sink.table.prepare()
+                sink.table.upsert([page(1), book(1)])
+            elif sink.file:
+                sink.file.prepare()
+                sink.file.ship(sink.file.append(0, [book(1)]))
+
+        with one.until(), pytest.raises(one.error, match=one.says) as told:
+            written()
+        assert "\n" not in str(told.value)
+        assert "sekret" not in str(told.value)
+        if one.error is SinkAway:
+            patiently(written)
+        sink.drop()
 
 
 def test_a_server_that_dies_is_waited_for_and_nothing_is_lost(place: Place, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ class Cassandra:
         """No transaction; connects."""
         import cassandra as words
         from cassandra.cluster import NoHostAvailable
+        from cassandra.protocol import ErrorMessage, RequestValidationException
 
         try:
             if self._session is None:
@@ -90,9 +91,11 @@ class Cassandra:
             if "unconfigured table" in str(error) or "eyspace" in str(error):
                 raise SinkError(f"{self.where}: {_line(error)}") from error
             raise Unfit(_line(error)) from error
+        except RequestValidationException as error:  # a statement or an option that this server does not have
+            raise SinkError(f"{self.where}: {_line(error)}") from error
         except (UnicodeError, TypeError, OverflowError) as error:
             raise Unfit(_line(error)) from error
-        except (words.DriverException, words.RequestExecutionException, OSError) as error:
+        except (words.DriverException, words.RequestExecutionException, ErrorMessage, OSError) as error:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:

@@ -38,6 +38,9 @@ SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
 """Which run saw an item last, for rows that have a `run`; its key is (`_kind`, `_key`)."""
 
+TAKEN = (HISTORY, SIGHTINGS)
+"""Names that no kind's own table has."""
+
 Name = tuple[str, str]
 """Kind and key."""
 

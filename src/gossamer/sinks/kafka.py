@@ -77,9 +77,13 @@ class Topic:
         import aiokafka
         from aiokafka.admin import AIOKafkaAdminClient
         from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+        from aiokafka.errors import KafkaConnectionError
 
         admin = AIOKafkaAdminClient(**self._options)
-        await admin.start()
+        try:
+            await admin.start()
+        except KafkaConnectionError as error:
+            raise await self._why() or error from None
         try:
             if self._topic not in await admin.list_topics() and not await self._asked_for():
                 raise SinkError(
@@ -102,13 +106,30 @@ class Topic:
     async def _asked_for(self) -> bool:
         """Whether the topic is there when a producer asks for it: most brokers then make it."""
         import aiokafka
-        from aiokafka.errors import KafkaError
+        from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
         async with aiokafka.AIOKafkaProducer(**self._options) as producer:
             try:
                 return bool(await producer.partitions_for(self._topic))
+            except TopicAuthorizationFailedError:
+                raise
             except KafkaError:
                 return False
+
+    async def _why(self) -> Exception | None:
+        """What the brokers say to us, which the client keeps to itself."""
+        from aiokafka.conn import create_conn
+        from aiokafka.errors import KafkaError
+
+        found: Exception | None = None
+        options = {name: value for name, value in self._options.items() if name != "bootstrap_servers"}
+        for broker in self._options["bootstrap_servers"].split(","):
+            split = urlsplit(f"//{broker}")
+            try:
+                (await create_conn(split.hostname, split.port or 9092, **options)).close()
+            except (KafkaError, OSError, TimeoutError) as error:
+                found = error
+        return found
 
     async def _send(self, end: int, lines: Sequence[Line]) -> None:
         from aiokafka import TopicPartition

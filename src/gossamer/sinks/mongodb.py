@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, DecimalException
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ import msgspec
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
-from gossamer.sinks.columns import Columns, cell
+from gossamer.sinks.columns import EXTRA, Columns, cell
 from gossamer.sinks.history import HISTORY, SIGHTINGS, Name, Past, State, stored
 from gossamer.sinks.place import Place, name
 from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
@@ -28,6 +28,8 @@ _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _WIDE = 2**63
 _HOPELESS = (13, 18, 8000)
 """Unauthorized, AuthenticationFailed, Atlas' word for both."""
+_NAMES = 73
+"""InvalidNamespace."""
 _UNFIT = (2, 9, 14, 17280, 10334, 121, 11000)
 """BadValue, FailedToParse, TypeMismatch, key too long, too large, a validator says no, another unique index."""
 
@@ -49,6 +51,7 @@ class Mongo:
         self._client: Any = None
         self._base: Any = None
         self._made: set[str] = set()
+        self._number: Callable[[Decimal], Any] = _number
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their history."""
@@ -73,9 +76,11 @@ class Mongo:
                     socketTimeoutMS=60_000, appname="gossamer", retryWrites=False,
                 )  # fmt: skip
                 self._base = self._client[urlsplit(self._place.url).path.strip("/")]
-                self._base.command("ping")
+                about = self._base.client.admin.command("buildInfo")
+                if str(about.get("ferretdbVersion", "")).startswith("v1."):  # it dies of one
+                    self._number = _without_decimals
             yield
-        except errors.ConfigurationError as error:
+        except (errors.ConfigurationError, errors.InvalidName) as error:
             raise SinkError(f"{self.where}: {error}") from error
         except errors.BulkWriteError as error:
             worst = (error.details.get("writeErrors") or error.details.get("writeConcernErrors") or [{}])[0]
@@ -108,7 +113,7 @@ class Mongo:
         write = []
         for one in past:
             key = clean(one.name[1])
-            was = rows.find_one({"_id": key}) if one.row is None else _document(one.row, one.state)
+            was = rows.find_one({"_id": key}) if one.row is None else self._document(one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
             told = {**named, "_until": one.until, "_hash": one.state.hash, "_data": was}
             write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
@@ -119,7 +124,7 @@ class Mongo:
         import pymongo
 
         collection = self._collection(kind)
-        whole = [_document(row, state, careful) for row, state in rows]
+        whole = [self._document(row, state, careful) for row, state in rows]
         known = {one["_id"] for one in collection.find({"_id": {"$in": [one["_id"] for one in whole]}}, {"_id": 1})}
         write = [
             pymongo.ReplaceOne({"_id": one["_id"]}, one, upsert=True) if one["_id"] in known else pymongo.InsertOne(one)
@@ -180,22 +185,25 @@ class Mongo:
     def _name(self, kind: str) -> str:
         return clean(name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))).replace("$", "_")
 
+    def _document(self, row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
+        data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+        whole = data if state is None else {**data, **stored(row, state)}
+        if "_id" in whole:  # the key's place
+            whole = {**whole, EXTRA: {"_id": whole["_id"]}}
+        return {**_value(whole, careful, self._number), "_id": clean(row.key)}
+
     def _failure(self, code: int, why: str) -> Exception:
         why = " ".join(why.split())[:300]
         if code in _HOPELESS:
             return SinkError(f"{self.where}: {why}")
+        if code == _NAMES:
+            return SinkError(f"{self.where}: {why}; name the collection with ?collection=")
         if code in _UNFIT:
             return Unfit(why)
         return SinkAway(f"{self.where} does not take rows: {why}")
 
 
-def _document(row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
-    data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-    whole = data if state is None else {**data, **stored(row, state)}
-    return {"_id": clean(row.key), **_value(whole, careful)}
-
-
-def _value(value: Any, careful: bool) -> Any:
+def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
     """A value as BSON has it; what BSON has no form for becomes text."""
     if type(value) is str:
         return clean(value) if careful else value
@@ -204,21 +212,31 @@ def _value(value: Any, careful: bool) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        return _number(value)
+        return number(value) if value.is_finite() else None
     if isinstance(value, Mapping):
-        return {str(_value(str(field), careful)): _value(part, careful) for field, part in value.items()}
+        return {
+            str(_value(str(field), careful, number)): _value(part, careful, number) for field, part in value.items()
+        }
     if isinstance(value, list | tuple | set | frozenset):
-        return [_value(part, careful) for part in value]
-    return _value(str(cell(value)), careful)
+        return [_value(part, careful, number) for part in value]
+    return _value(str(cell(value)), careful, number)
 
 
 def _number(value: Decimal) -> Any:
-    """A float where that says the same number, else what has all digits."""
+    """A float where that says the same number, else what has all digits: of more than 34 a text."""
     from bson import Decimal128
 
-    if not value.is_finite():
-        return None
-    return number if Decimal(repr(number := float(value))) == value else Decimal128(value)
+    if Decimal(repr(number := float(value))) == value:
+        return number
+    try:
+        return Decimal128(value)
+    except DecimalException:
+        return str(value)
+
+
+def _without_decimals(value: Decimal) -> Any:
+    """The same for a server without decimals."""
+    return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
 def _line(error: BaseException) -> str:

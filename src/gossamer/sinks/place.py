@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from gossamer.errors import ConfigError, UsageError
 from gossamer.masking import mask
+from gossamer.sinks.history import TAKEN
 
 FORMS = {
     "postgresql": ("postgresql://USER@HOST/DATABASE", ("table", "as")),
@@ -104,16 +105,20 @@ def journals(spec: str) -> bool:
 
 
 def name(pattern: str | None, kind: str, first: str) -> str:
-    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name itself.
+    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name itself. Never one of TAKEN.
 
     >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
     ('book', 'shop', 'shop_page', 'x_page')
+    >>> name(None, "_history", "book")
+    '__history'
     """
     if not pattern:
-        return kind
-    if "{kind}" in pattern:
-        return pattern.replace("{kind}", kind)
-    return pattern if kind == first else f"{pattern}_{kind}"
+        found = kind
+    elif "{kind}" in pattern:
+        found = pattern.replace("{kind}", kind)
+    else:
+        found = pattern if kind == first else f"{pattern}_{kind}"
+    return f"_{found}" if found in ("", *TAKEN) else found
 
 
 def _secret(found: re.Match[str]) -> str:

@@ -78,10 +78,13 @@ class Postgres:
         try:
             if self._base is None:
                 self._connect()
-            with self._base.transaction():
-                yield
+            try:
+                with self._base.transaction():
+                    yield
+            except BaseException:
+                self._tables.clear()  # what was made in this transaction is gone with it
+                raise
         except psycopg.Error as error:
-            self._tables.clear()  # what was made in this transaction is gone with it
             raise self._failure(error) from error
         except UnicodeError as error:
             raise Unfit(str(error)) from error

@@ -20,7 +20,7 @@ from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, Usa
 from gossamer.sinks import sqlite_history as past
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
-from gossamer.sinks.history import HISTORY, SIGHTINGS, STORED
+from gossamer.sinks.history import STORED, TAKEN
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.sqlite_history import quoted as _quoted
 from gossamer.visit import PageRecord, Row
@@ -28,7 +28,6 @@ from gossamer.visit import PageRecord, Row
 _TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
-_TAKEN = (HISTORY, SIGHTINGS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
@@ -216,7 +215,7 @@ def _careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
 
 def _name(kind: str) -> str:
     """The table of a kind, quoted; names that SQLite or we keep for ourselves get a `_`."""
-    return _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in _TAKEN else kind)
+    return _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in TAKEN else kind)
 
 
 def _column(column: Column) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gossamer.errors import SinkAway
+from gossamer.errors import SinkAway, SinkError
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
@@ -82,8 +82,11 @@ class Upserts:
 
     def prepare(self) -> int:
         """See `parts.TableSink`."""
-        with self._whole():
-            self._driver.prepare(self._kinds)
+        try:
+            with self._whole():
+                self._driver.prepare(self._kinds)
+        except Unfit as error:
+            raise SinkError(f"{self._driver.where}: {error}") from error
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:

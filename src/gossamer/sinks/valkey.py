@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -168,7 +169,8 @@ class Hashes:
         return "{key}" in self._pattern
 
     def _hash(self, kind: str, key: str = "") -> bytes:
-        return _raw(self._pattern.replace("{kind}", kind).replace("{key}", key))
+        called = self._pattern.replace("{kind}", kind).replace("{key}", key)
+        return _raw(f"_{called}" if called == HISTORY else called)
 
 
 class Lists:
@@ -183,14 +185,22 @@ class Lists:
 
     def open(self) -> int:
         """See `journal.Shipper`."""
-        with self._client.use() as client:
+        with self._use() as client:
             return int(client.get(self._at()) or 0)
 
     def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
         """See `journal.Shipper`."""
-        with self._client.use() as client:
+        with self._use() as client:
             rows = [bytes(line.row) for line in lines]
             return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, KEPT, *rows))
+
+    @contextlib.contextmanager
+    def _use(self) -> Iterator[Any]:
+        try:
+            with self._client.use() as client:
+                yield client
+        except Unfit as error:
+            raise SinkError(f"{self.where}: {error}") from error
 
     def _at(self) -> str:
         return f"gossamer:sent:{self._name}"
@@ -203,8 +213,8 @@ def _data(row: Row, state: State | None) -> dict[str, Any]:
 
 def _object(raw: bytes | None) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(raw or b"{}")
-    except msgspec.DecodeError:
+        found = json.loads(raw or b"{}")  # takes decimals that are no float
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -26,6 +26,12 @@ from gossamer.visit import Row
 
 _AGAIN = (408, 425, 429)
 _ROWS = (400, 413, 422)
+_HOPELESS = (
+    pycurl.E_UNSUPPORTED_PROTOCOL,
+    pycurl.E_URL_MALFORMAT,
+    pycurl.E_PEER_FAILED_VERIFICATION,
+    pycurl.E_SSL_CACERT_BADFILE,
+)
 MOST = 100
 """Rows of a batch, where `batch=` does not say."""
 
@@ -102,6 +108,8 @@ class Webhook:
                 curl.setopt(option, value)
             curl.perform()
         except pycurl.error as error:
+            if error.args[0] in _HOPELESS:
+                raise SinkError(f"{self.where}: {error.args[1]}") from None
             raise SinkAway(f"{self.where} does not take rows: {error.args[1]}") from None
         code = int(curl.getinfo(pycurl.RESPONSE_CODE))
         if 200 <= code < 300 or code in _ROWS:
