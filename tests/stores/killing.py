@@ -6,13 +6,14 @@ import json
 import random
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from e2e.runs import begin, command, end_all, job, kill, store_pid
-from gossamer.job import Output
+from gossamer.job import Job, Output
 from stores.places import Place
-from web import preset, serve
+from web import Web, preset, serve
 
 SITE = """from gossamer import Item, Site
 
@@ -57,36 +58,8 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         one = job([str(site)], folder, per_host=8, concurrency=64)
         one.outputs = [Output(place.spec)]
         strikes = sorted((rng.uniform(0.02, 0.9) * hosts * pages, who) for who in ("worker", "store") * kills)
-        code = "; ".join(filter(None, [place.code, "from gossamer.cli import main; main()"]))
-        dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one), code)
-
-        def alive() -> subprocess.Popen[str]:
-            """The door; begun again where the crawl's own store died once too often for it."""
-            if door.poll() is None:
-                return door
-            said = door.communicate()
-            assert (door.returncode, place.server) == (8, None), said
-            return begin(command(one), code)
-
         try:
-            for moment, who in strikes:
-                while web.stats()["requests"] < moment:
-                    door = alive()
-                    time.sleep(0.01)
-                time.sleep(rng.uniform(0, 0.2))
-                door = alive()
-                if who == "worker":
-                    kill(door.pid)
-                    door.communicate()
-                    door = begin(command(one), code)
-                else:
-                    place.strike(Path(one.settings.data), rng.uniform(0, 0.5))
-                dealt[who] += 1
-            said = door.communicate(timeout=900)
-            while door.returncode == 8 and place.server is None:
-                door = begin(command(one), code)
-                said = door.communicate(timeout=900)
-            assert door.returncode == 0, said
+            dealt, said = struck(web, place, one, strikes, rng)
         finally:
             end_all(Path(one.settings.data))
             kill(store_pid(Path(one.settings.data)))
@@ -98,6 +71,42 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
     return Told(
         len(want), len(rows), len(keys), len(want ^ keys), *dealt.values(), time.monotonic() - began, said[1][-300:]
     )
+
+
+def struck(
+    web: Web, place: Place, one: Job, strikes: Sequence[tuple[float, str]], rng: random.Random
+) -> tuple[dict[str, int], tuple[str, str]]:
+    """Run a crawl to its end, struck after so many requests; how often worker and store were, and what it said last."""
+    code = "; ".join(filter(None, [place.code, "from gossamer.cli import main; main()"]))
+    dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one), code)
+
+    def alive() -> subprocess.Popen[str]:
+        """The door; begun again where the crawl's own store died once too often for it."""
+        if door.poll() is None:
+            return door
+        said = door.communicate()
+        assert (door.returncode, place.server) == (8, None), said
+        return begin(command(one), code)
+
+    for moment, who in strikes:
+        while web.stats()["requests"] < moment:
+            door = alive()
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.2))
+        door = alive()
+        if who == "worker":
+            kill(door.pid)
+            door.communicate()
+            door = begin(command(one), code)
+        else:
+            place.strike(Path(one.settings.data), rng.uniform(0, 0.5))
+        dealt[who] += 1
+    while True:
+        said = door.communicate(timeout=900)
+        if door.returncode != 8 or place.server is not None:
+            assert door.returncode == 0, said
+            return dealt, said
+        door = begin(command(one), code)
 
 
 def web_key(url: str) -> str:

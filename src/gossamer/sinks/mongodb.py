@@ -113,7 +113,7 @@ class Mongo:
         write = []
         for one in past:
             key = clean(one.name[1])
-            was = rows.find_one({"_id": key}) if one.row is None else self._document(one.row, one.state)
+            was = rows.find_one({"_id": key}) if one.row is None else _document(self._number, one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
             told = {**named, "_until": one.until, "_hash": one.state.hash, "_data": was}
             write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
@@ -124,7 +124,7 @@ class Mongo:
         import pymongo
 
         collection = self._collection(kind)
-        whole = [self._document(row, state, careful) for row, state in rows]
+        whole = [_document(self._number, row, state, careful) for row, state in rows]
         known = {one["_id"] for one in collection.find({"_id": {"$in": [one["_id"] for one in whole]}}, {"_id": 1})}
         write = [
             pymongo.ReplaceOne({"_id": one["_id"]}, one, upsert=True) if one["_id"] in known else pymongo.InsertOne(one)
@@ -185,13 +185,6 @@ class Mongo:
     def _name(self, kind: str) -> str:
         return clean(name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))).replace("$", "_")
 
-    def _document(self, row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
-        data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-        whole = data if state is None else {**data, **stored(row, state)}
-        if "_id" in whole:  # the key's place
-            whole = {**whole, EXTRA: {"_id": whole["_id"]}}
-        return {**_value(whole, careful, self._number), "_id": clean(row.key)}
-
     def _failure(self, code: int, why: str) -> Exception:
         why = " ".join(why.split())[:300]
         if code in _HOPELESS:
@@ -201,6 +194,14 @@ class Mongo:
         if code in _UNFIT:
             return Unfit(why)
         return SinkAway(f"{self.where} does not take rows: {why}")
+
+
+def _document(number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
+    data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+    whole = data if state is None else {**data, **stored(row, state)}
+    if "_id" in whole:  # the key's place
+        whole = {**whole, EXTRA: {"_id": whole["_id"]}}
+    return {**_value(whole, careful, number), "_id": clean(row.key)}
 
 
 def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
