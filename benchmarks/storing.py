@@ -1,9 +1,11 @@
-"""What storing a page costs: CPU of the output thread within real crawls, a microsecond figure a page for each output.
+"""What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each output.
 
     python benchmarks/storing.py [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,parquet,postgresql]
 
 The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is the CPU time (user and
 system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
+Libraries are loaded before. What a commit costs besides its rows (the sync to the disk above all) is shared by as many rows as it has, so
+those are told, too; under load by other work pages come slower, and commits are smaller.
 """
 
 from __future__ import annotations
@@ -34,8 +36,12 @@ FILES = ("jsonl", "csv", "sqlite", "parquet")
 
 
 def one(spec: str, pages: int) -> None:
-    """Crawl into one output; prints microseconds of CPU a page."""
-    spent = [0]
+    """Crawl into one output; prints microseconds of CPU a page, pages a commit."""
+    import psycopg  # noqa: F401
+    import pyarrow.json
+    import pyarrow.parquet  # noqa: F401
+
+    spent, commits = [0], [0]
     was = Outputs._in_thread
 
     def counted(self: Outputs, call: Any, *args: Any) -> Any:
@@ -44,6 +50,7 @@ def one(spec: str, pages: int) -> None:
 
         def timed(*given: Any) -> Any:
             began = time.thread_time_ns()
+            commits[0] += call.__name__ in ("upsert", "_append")
             try:
                 return call(*given)
             finally:
@@ -59,7 +66,7 @@ def one(spec: str, pages: int) -> None:
         work = job(web.plan.seeds(), Path(name), per_host=80, concurrency=64)
         work.outputs = [Output(spec.replace("FOLDER", name))]
         summary = asyncio.run(crawl(work))
-        print(spent[0] / 1000 / summary.pages)
+        print(spent[0] / 1000 / summary.pages, summary.pages / commits[0])
 
 
 def main() -> None:
@@ -73,19 +80,21 @@ def main() -> None:
     if options.spec:
         one(options.spec, options.pages)
         return
-    found: dict[str, list[float]] = {name: [] for name in options.only.split(",")}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in options.only.split(",")}
     for _ in range(options.rounds):
         for name, some in found.items():
             with ExitStack() as stack:
                 spec = f"FOLDER/out.{name}" if name in FILES else stack.enter_context(running(name)).spec
                 words = [sys.executable, __file__, "--pages", str(options.pages), "--spec", spec]
                 said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-                some.append(float(said.split()[-1]))
+                some.append((float(said.split()[-2]), float(said.split()[-1])))
     when, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[1]
     print(f"{when} UTC, {os.cpu_count()} cores, load {load:.1f}; {options.pages} pages\n")
-    print("| output | us of CPU a page | of the rounds |\n| --- | ---: | ---: |")
+    print("| output | us of CPU a page | of the rounds | pages a commit |\n| --- | ---: | ---: | ---: |")
     for name, some in found.items():
-        print(f"| {name} | {statistics.median(some):.1f} | {min(some):.1f}-{max(some):.1f} |")
+        cost, company = zip(*some, strict=True)
+        middle = statistics.median(cost)
+        print(f"| {name} | {middle:.1f} | {min(cost):.1f}-{max(cost):.1f} | {statistics.median(company):.0f} |")
 
 
 if __name__ == "__main__":

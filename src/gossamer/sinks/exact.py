@@ -120,7 +120,7 @@ class ExactFile:
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
         self._ends = ends
-        self._fd = -1
+        self._fd, self._inode = -1, (0, 0)
         self._last = (0, b"")
         """Length after our last append, and the bytes that then stood before it."""
 
@@ -151,8 +151,7 @@ class ExactFile:
     def append(self, committed: int, data: bytes) -> int:
         """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it), DiskFull."""
         with self._locked(create=not committed) as fd:
-            self._check(fd, committed)
-            return self._write(fd, committed, data)
+            return self._write(fd, committed, data, self._check(fd, committed))
 
     def head(self, size: int = 65536) -> bytes:
         """The first bytes of the file."""
@@ -164,9 +163,9 @@ class ExactFile:
         if self._fd < 0 and not os.path.exists(self.path) and not committed:
             return
         with self._locked(create=False) as fd:
-            self._check(fd, committed)
-            if os.fstat(fd).st_size > committed:
-                self._write(fd, committed, b"")
+            size = self._check(fd, committed)
+            if size > committed:
+                self._write(fd, committed, b"", size)
             mark_end(fd, self._owner, committed)
         os.close(self._fd)
         self._fd = -1
@@ -177,6 +176,8 @@ class ExactFile:
             if self._fd < 0:
                 flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
                 self._fd = os.open(self.path, flags, 0o666)
+                ours = os.fstat(self._fd)
+                self._inode = ours.st_dev, ours.st_ino
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             try:
                 yield self._fd
@@ -189,9 +190,10 @@ class ExactFile:
         except OSError as error:
             raise failure(self.path, error) from error
 
-    def _check(self, fd: int, committed: int) -> None:
-        seen, ours = os.stat(self.path), os.fstat(fd)
-        if (seen.st_dev, seen.st_ino) != (ours.st_dev, ours.st_ino):
+    def _check(self, fd: int, committed: int) -> int:
+        """The size of the file, which is ours up to `committed`."""
+        seen = os.stat(self.path)
+        if (seen.st_dev, seen.st_ino) != self._inode:
             raise SinkError(f"{self.path} was replaced while the crawl was writing it: put it back, or give another -o")
         size = seen.st_size
         if not stat.S_ISREG(seen.st_mode) or size < committed:
@@ -204,9 +206,10 @@ class ExactFile:
             tail = os.pread(fd, min(_TAIL, committed), max(0, committed - _TAIL))
             if (self._ends and tail[-1:] != self._ends) or (committed == self._last[0] and tail != self._last[1]):
                 raise SinkError(f"{self.path} was changed by somebody else before byte {committed}: give another -o")
+        return size
 
-    def _write(self, fd: int, committed: int, data: bytes) -> int:
-        if os.fstat(fd).st_size > committed:
+    def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:
+        if size > committed:
             os.ftruncate(fd, committed)
         try:
             write_at(fd, committed, data)
@@ -215,5 +218,8 @@ class ExactFile:
             os.ftruncate(fd, committed)  # gives back the room; the next append would cut it, too
             raise
         length = committed + len(data)
-        self._last = (length, os.pread(fd, min(_TAIL, length), max(0, length - _TAIL)))
+        self._last = (
+            length,
+            data[-_TAIL:] if len(data) >= _TAIL else os.pread(fd, min(_TAIL, length), max(0, length - _TAIL)),
+        )
         return length
