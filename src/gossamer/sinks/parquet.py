@@ -30,6 +30,8 @@ from gossamer.visit import Row
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.jsonl")
 _UNDONE = "_part.tmp"
+_LONG = 10.0
+"""Seconds after which the folder is looked through again: journals of closed parts are swept then."""
 
 
 class Parquet:
@@ -59,6 +61,8 @@ class Parquet:
         self._part_bytes = part_bytes
         self._keep = keep
         self._at = at
+        self._left = (-1, 0, 0, 0.0)
+        """After our last append: its length, the start of the journal, when a name in the folder changed, when all were looked at."""
 
     def target(self) -> str:
         """Absolute path of the folder."""
@@ -99,12 +103,15 @@ class Parquet:
         """See `parts.FileSink`."""
         data = lines_for(self._columns, rows)
         with self._locked() as folder:
-            start = self._settle(folder, committed)
+            start, looked = self._as_left(folder, committed), self._left[-1]
+            if start is None:
+                start, looked = self._settle(folder, committed), time.monotonic()
+                self._sweep(self._keep)
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
-            self._sweep(self._keep)
             self._write(start, committed - start, data)
+            self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
         return committed + len(data)
 
     def close(self, committed: int) -> None:
@@ -120,6 +127,15 @@ class Parquet:
                     os.unlink(self._journal(start))
             self._sweep(0)
             mark_end(folder, self._owner, committed)
+
+    def _as_left(self, folder: int, committed: int) -> int | None:
+        """The start of the journal, where names in the folder are as our last append left them, not long ago; else None."""
+        length, start, changed, looked = self._left
+        if length != committed or changed != os.fstat(folder).st_mtime_ns or time.monotonic() - looked > _LONG:
+            return None
+        end = start + _size(self._journal(start))
+        own(self.path, folder, self._owner, committed, end)
+        return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
         """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
