@@ -23,6 +23,7 @@ from gossamer.job import Job, Output
 from gossamer.judging import missed
 from gossamer.summary import Summary
 from pipeline.shop import Shop
+from servers.processes import until
 
 SITE = """
 from decimal import Decimal
@@ -106,6 +107,46 @@ async def test_a_gate_pauses_a_crawl_whose_markup_changes_and_it_goes_on_when_th
     assert kept == {row["_url"] for row in aside}  # what it had is there to be read again
     assert len(aside) == lost
     assert end.sites["shop"].coverage["product.price"] == round((shop.pages - lost) / shop.pages, 4)
+
+
+def told(folder: Path, *words: str) -> Any:
+    """What a command says, as JSON; nothing while there is no crawl yet."""
+    said, _ = begin([*words, "--data", str(folder / "data"), "--json"]).communicate(timeout=60)
+    return json.loads(said or "{}")
+
+
+def test_two_processes_pause_within_200_pages_go_on_mended_and_what_they_had_is_read_again(
+    tmp_path: Path, shop: Shop
+) -> None:
+    gate, shop.changes_at = 'gates="pause if coverage.price<0.9"', 250
+    site(tmp_path, shop, gate)
+    one = job(tmp_path, "pages.warc.gz", "out.jsonl", processes=2)
+    door = begin(command(one))
+
+    def held() -> bool:
+        assert door.poll() is None, door.communicate()
+        looks = [told(tmp_path, "status", "c") for _ in range(2)]
+        return looks[0].get("state") == "paused" and looks[0]["pages"] == looks[1]["pages"]
+
+    until(held, 60)
+    summary, served = told(tmp_path, "status", "c"), shop.served
+    assert 250 < summary["pages"] <= 250 + 200
+    lost = summary["rejected"]
+    assert 10 <= lost <= 200
+    site(tmp_path, shop, gate, price="cost")
+    assert begin(["resume", "c", "--data", str(tmp_path / "data")]).wait(60) == 0
+    said, complaint = door.communicate(timeout=120)
+    end = json.loads(said)
+    assert (end["state"], end["pages"], end["rejected"]) == ("finished", 601, lost), complaint
+    assert door.returncode == (30 if lost > 60 else 0), complaint  # the gate is judged over the whole crawl, too
+    assert shop.served == served + 600 - (summary["pages"] - 1)
+    site(tmp_path, shop, gate, price="price, .cost")
+    read = told(tmp_path, "reparse", "c", "-o", str(tmp_path / "whole.jsonl"), "--processes", "2")
+    assert (read["items"], read["rejected"], read["difference"]["added"]) == (600, 0, lost)
+    assert (read["difference"]["changed"], read["difference"]["removed"]) == (0, 0)
+    rows = [json.loads(line) for line in (tmp_path / "whole.jsonl").read_text().splitlines()]
+    assert {row["sku"]: row["price"] for row in rows} == {str(n): n + 0.5 for n in range(600)}
+    assert shop.served == served + 600 - (summary["pages"] - 1)  # nothing was fetched
 
 
 async def test_a_warning_is_told_and_a_stop_ends_the_crawl(
