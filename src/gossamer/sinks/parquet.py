@@ -110,7 +110,9 @@ class Parquet:
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
-            self._write(start, committed - start, data)
+            if not _write(self._journal(start), committed - start, data):
+                sync_folder(self.path)
+            self._at("journal")
             self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
         return committed + len(data)
 
@@ -160,24 +162,6 @@ class Parquet:
             )
         return opened
 
-    def _write(self, start: int, offset: int, data: bytes) -> None:
-        fd = os.open(self._journal(start), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            size = os.fstat(fd).st_size
-            if size > offset:
-                os.ftruncate(fd, offset)
-            try:
-                write_at(fd, offset, data)
-                sync(fd)
-            except OSError:
-                os.ftruncate(fd, offset)
-                raise
-        finally:
-            os.close(fd)
-        if not size:
-            sync_folder(self.path)
-        self._at("journal")
-
     def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
         from gossamer.sinks.arrow import convert
@@ -218,6 +202,24 @@ class Parquet:
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
             raise failure(self.path, error) from error
+
+
+def _write(journal: str, offset: int, data: bytes) -> int:
+    """Cut a journal to `offset`, append, sync; the size that it had."""
+    fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        size = os.fstat(fd).st_size
+        if size > offset:
+            os.ftruncate(fd, offset)
+        try:
+            write_at(fd, offset, data)
+            sync(fd)
+        except OSError:
+            os.ftruncate(fd, offset)
+            raise
+    finally:
+        os.close(fd)
+    return size
 
 
 def _size(path: str) -> int:
