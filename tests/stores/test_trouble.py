@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from collectors.h2server import ADDRESS, made
 from e2e.runs import begin, command, job
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.job import Output
@@ -123,6 +126,31 @@ def test_what_a_receiver_of_webhooks_may_answer(tmp_path: Path) -> None:
         sink.drop()
         assert sorted(row["upc"] for row in found.found("book")) == ["1", "3"]
         assert json.loads((tmp_path / "refused.jsonl").read_text())["reason"] == "status 422"
+
+
+def test_a_receiver_whose_certificate_nobody_vouches_for_is_told_at_once(tmp_path: Path) -> None:
+    context, ca = made(tmp_path / "certs", "ok")
+    server = http.server.HTTPServer((ADDRESS, 0), http.server.BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    answering = threading.Thread(target=server.serve_forever, args=(0.05,))
+    answering.start()
+    try:
+        spec = f"https+webhook://{ADDRESS}:{server.server_port}/?secret=x"
+        for given, error, says in (
+            ("", SinkError, "certificate"),
+            (f"&ca_file={tmp_path}/none", SinkError, "none|CA"),
+            (f"&ca_file={ca}", SinkAway, "status 501"),
+        ):
+            sink = opened(spec + given, tmp_path)
+            sink.prepare()
+            length = sink.append(0, [book(1)])
+            with pytest.raises(error, match=says):
+                sink.ship(length)
+            sink.drop()
+    finally:
+        server.shutdown()
+        answering.join()
+        server.server_close()
 
 
 def test_a_crawl_waits_for_its_store_says_so_and_obeys_a_stop(base: PostgresPlace, tmp_path: Path) -> None:
