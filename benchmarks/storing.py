@@ -1,17 +1,19 @@
 """What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each output.
 
-    python benchmarks/storing.py [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,parquet,postgresql]
+    python benchmarks/storing.py [--alone] [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,parquet,postgresql]
 
 The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is the CPU time (user and
 system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
 Libraries are loaded before. What a commit costs besides its rows (the sync to the disk above all) is shared by as many rows as it has, so
-those are told, too; under load by other work pages come slower, and commits are smaller.
+those are told, too; under load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as many
+page records, so many a commit.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import os
 import statistics
 import subprocess
@@ -29,10 +31,14 @@ from gossamer.door import crawl
 from gossamer.job import Output
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.road.outputs import Outputs
+from gossamer.sinks.columns import page_columns
+from gossamer.sinks.formats import open_output
+from sinks.made import page
 from stores.places import running
 from web import preset, serve
 
 FILES = ("jsonl", "csv", "sqlite", "parquet")
+COMPANY = (16, 64, 256)
 
 
 def one(spec: str, pages: int) -> None:
@@ -69,16 +75,58 @@ def one(spec: str, pages: int) -> None:
         print(spent[0] / 1000 / summary.pages, summary.pages / commits[0])
 
 
+def alone(spec: str, pages: int, company: int) -> float:
+    """Feed one output with page records, `company` a commit; microseconds of CPU a page, closing included."""
+    rows = [
+        page(n, url=f"http://127.0.0.1:8000/some/path/{n}.html", title=f"Page {n} has a title as long as titles are")
+        for n in range(pages)
+    ]
+    for row in rows:
+        row.key = hashlib.blake2b(row.key.encode(), digest_size=16).hexdigest()
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        output: Any = open_output(spec.replace("FOLDER", name), {"page": page_columns()}, folder=name, owner="c@1")
+        table = hasattr(output, "upsert")
+        sink = output if table else output.sink("page")
+        length, began = sink.prepare(), time.thread_time_ns()
+        for at in range(0, pages, company):
+            if table:
+                sink.upsert(rows[at : at + company])
+            else:
+                length = sink.append(length, rows[at : at + company])
+        sink.close(*([] if table else [length]))
+        return (time.thread_time_ns() - began) / 1000 / pages
+
+
+def fed(names: list[str], pages: int, rounds: int) -> None:
+    """All outputs alone; medians."""
+    print(f"| output alone, us of CPU a page | {' | '.join(f'{n} a commit' for n in COMPANY)} |")
+    print("| --- |" + " ---: |" * len(COMPANY))
+    for name in names:
+        costs = []
+        for company in COMPANY:
+            with ExitStack() as stack:
+                spec = f"FOLDER/out.{name}" if name in FILES else stack.enter_context(running(name)).spec
+                alone(spec, 100, company)  # what is loaded once
+                costs.append(statistics.median(alone(spec, pages, company) for _ in range(rounds)))
+        print(f"| {name} | {' | '.join(f'{cost:.1f}' for cost in costs)} |", flush=True)
+
+
 def main() -> None:
     """All outputs, rounds interleaved; medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="jsonl,csv,sqlite,parquet,postgresql")
+    parser.add_argument("--alone", action="store_true", help="no crawl: the sinks are fed")
     parser.add_argument("--spec", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.spec:
         one(options.spec, options.pages)
+        return
+    if options.alone:
+        when, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[1]
+        print(f"{when} UTC, {os.cpu_count()} cores, load {load:.1f}; {options.pages} pages\n")
+        fed(options.only.split(","), options.pages, options.rounds)
         return
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in options.only.split(",")}
     for _ in range(options.rounds):
