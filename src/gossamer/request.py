@@ -16,6 +16,8 @@ import msgspec
 from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
+FILE = "@file"
+"""`use` of a request for what is kept as it is; what is asked for by another name with `@` is no page (a sitemap)."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
@@ -83,6 +85,11 @@ EXTRA = (
     "known",
 )
 _EXTRA = frozenset(EXTRA)
+
+
+def infrastructure(request: Request) -> bool:
+    """Whether it is for no page: it is not counted as found."""
+    return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
 def split(url: str) -> tuple[str, str, str]:

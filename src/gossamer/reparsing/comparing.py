@@ -10,9 +10,12 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from gossamer.assets import FILES, REFERENCES
 from gossamer.sinks.jsonl import encode
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
+OURS = (FILES, REFERENCES)
+"""Kinds of rows that no site function makes."""
 Name = tuple[str, str, str]
 
 
@@ -83,7 +86,7 @@ def _named(file: BinaryIO) -> Iterator[tuple[int, Name]]:
             item = _decode(line)
         except msgspec.DecodeError:
             item = {}
-        if "_key" in item:
+        if "_key" in item and item.get("_kind") not in OURS:
             yield at, (str(item.get("_site")), str(item.get("_kind")), str(item["_key"]))
         at += len(line)
 
