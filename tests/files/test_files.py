@@ -48,39 +48,31 @@ async def test_each_file_is_fetched_once_wherever_it_lies_and_kept_by_its_hash(w
         summary = balanced(await crawl(one))
     there[far] = DOG
     assert (summary.state, summary.items, summary.pages, summary.files, summary.dead) == ("finished", 4, 6, 4, 0)
-    assert (
-        sum(n for path, n in web.asked.items() if "cat.png" in path)
-        == web.asked["/img/dog"]
-        == web.asked["/cat.pdf"]
-        == 1
-    )
-    files = rows(tmp_path / "out.jsonl", "file")
-    assert files.keys() == there.keys()
-    kept = tmp_path / "data" / "shop" / "files"
-    for url, body in there.items():
-        name = sha256(body).hexdigest()
-        kind = "application/pdf" if body is BOOK else "image/png"
-        row = files[url]
-        assert (row["media_type"], row["sha256"], row["bytes"], row["path"]) == (
-            kind,
-            name,
-            len(body),
-            f"{name[:2]}/{name}",
-        )
-        assert (kept / row["path"]).read_bytes() == body
-        assert (row["status"], row["error"], row["_site"]) == (200, None, "shop")
-    assert (files[far]["width"], files[far]["height"]) == (30, 30)
-    assert files[f"{web.url}/cat.pdf"]["text"] == "How to feed a cat\n\nTwice a day"
-    on_disk = {path.name for path in await asyncio.to_thread(lambda: list(kept.rglob("*"))) if path.is_file()}
-    assert on_disk == {
-        sha256(body).hexdigest() for body in there.values()
-    }  # one content, one file; no name of the web's
+    asked = (sum(n for path, n in web.asked.items() if "cat.png" in path), web.asked["/img/dog"], web.asked["/cat.pdf"])
+    assert asked == (1, 1, 1)
+    assert_kept(tmp_path, there)
     products = rows(tmp_path / "out.jsonl", "product")
     assert products["a"]["photos"] == [f"{web.url}/img/cat.png", f"{web.url}/img/dog"]
     assert products["b"]["manual"] == f"{web.url}/cat.pdf"
     records = {row["requested_url"]: row for row in lines(tmp_path / "pages.jsonl")}
-    assert len(records) == 6
-    assert records[far]["content_type"] == "image/png"
+    assert (len(records), records[far]["content_type"]) == (6, "image/png")
+
+
+def assert_kept(folder: Path, there: dict[str, bytes]) -> None:
+    """Each file has its row and its bytes; one content is there once, and nothing has a name of the web's."""
+    files, kept = rows(folder / "out.jsonl", "file"), folder / "data" / "shop" / "files"
+    assert files.keys() == there.keys()
+    for url, body in there.items():
+        name, row = sha256(body).hexdigest(), files[url]
+        kind = "application/pdf" if body is BOOK else "image/png"
+        told = (row["media_type"], row["sha256"], row["bytes"], row["path"], row["status"], row["error"], row["_site"])
+        assert told == (kind, name, len(body), f"{name[:2]}/{name}", 200, None, "shop")
+        assert (kept / row["path"]).read_bytes() == body
+        assert (row["width"], row["height"]) == {CAT: (20, 10), DOG: (30, 30), BOOK: (None, None)}[body]
+        assert row["text"] == ("How to feed a cat\n\nTwice a day" if body is BOOK else None)
+    assert {path.name for path in kept.rglob("*") if path.is_file()} == {
+        sha256(body).hexdigest() for body in there.values()
+    }
 
 
 async def test_files_and_items_are_tables_that_join(web: Web, tmp_path: Path) -> None:
