@@ -169,8 +169,11 @@ def edition(request: Request, key: typing.Callable[[str], str]) -> str:
 
 
 def rule_of(request: Request) -> Rule:
-    """The rule that a request carries."""
-    return msgspec.convert(request.carry, Rule)
+    """The rule that a request carries; one that carries none (a list may say so) takes any file."""
+    try:
+        return msgspec.convert(request.carry, Rule)
+    except msgspec.ValidationError:
+        return Rule()
 
 
 def key_of(url: str, rule: Rule) -> str:

@@ -201,7 +201,10 @@ def segments(paths: list[str]) -> set[str]:
 
 def folders(setup: Setup) -> list[Path]:
     """The folders of a job's outputs; they are made where they are missing."""
-    specs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph])]
+    specs = [
+        *(one.spec for one in setup.job.outputs),
+        *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),
+    ]
     found = {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
     return sorted(found | ({setup.known_at} if setup.known_at is not None else set()))
 

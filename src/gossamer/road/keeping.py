@@ -31,6 +31,8 @@ MOST = 5000
 """Different files that the items of one page may name; the rest is counted as `trap`."""
 MOST_TEXT_BYTES = 64 << 20
 """Bytes of a file whose text is looked for."""
+MOST_TEXT = 1_000_000
+"""Characters of it that its row has."""
 THREADS = 4
 _encode = msgspec.json.Encoder().encode
 
@@ -151,7 +153,7 @@ class Keeping:
             name = spooled.sha256 if spooled is not None else await self._in_thread(_hash, page.body)
             own |= {"sha256": name, "path": await self._put(body, size, name)}
             if rule.text and own["media_type"] == "application/pdf" and size <= MOST_TEXT_BYTES:
-                own["text"] = await self._in_thread(lambda: self._text(_all(body)))
+                own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MOST_TEXT]
             return self.rows.file(request, page.fetched_at, **own), None
         finally:
             body.close()

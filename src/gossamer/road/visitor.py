@@ -187,7 +187,9 @@ class Visitor:
             visit = self._dropped(claim, drop, page, began)
             visit.rows[-1:] = [row] if row is not None else []
             return visit
-        return self._done(claim, page, verdict, began, self.reader.file(claim, page, row, verdict.error))
+        visit = self._done(claim, page, verdict, began, self.reader.file(claim, page, row, verdict.error))
+        visit.size += len(row.data.get("text") or "") if row is not None and isinstance(row.data, dict) else 0
+        return visit
 
     def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read | None = None) -> Visit:
         read = read or self.reader.read(claim, page, verdict.error)
