@@ -183,6 +183,7 @@ class Bench:
             self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
             parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.free,
         )  # fmt: skip
+        gate.files = self.keeping is not None
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -139,6 +139,14 @@ class Kept(msgspec.Struct, kw_only=True):
 
 FILES, REFERENCES = "file", "reference"
 """Kinds of their rows."""
+
+
+def told_of(row: Mapping[str, Any]) -> bool:
+    """Whether a stored row is that of a file or a reference, and no item of a site's."""
+    kind = row.get("_kind")
+    return (kind == FILES and "sha256" in row and "limits" in row) or (
+        kind == REFERENCES and "to_key" in row and "to_kind" in row
+    )
 
 
 @functools.cache

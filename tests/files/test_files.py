@@ -148,7 +148,7 @@ async def test_ten_thousand_files_of_one_item_are_bounded_and_counted(web: Web, 
     summary = balanced(await crawl(job(web, tmp_path, "out.jsonl")))
     product = rows(tmp_path / "out.jsonl", "product")["a"]
     assert len(product["photos"]) == 10_000
-    assert (summary.pages, summary.files) == (101, 100)
+    assert (summary.pages, summary.files, summary.skipped) == (101, 100, {"trap": 9900})
     assert len(rows(tmp_path / "out.jsonl", "file")) == 100
 
 
@@ -248,3 +248,13 @@ async def test_off_fetches_none(web: Web, tmp_path: Path) -> None:
     summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", files="off")))
     assert (summary.items, summary.pages, summary.files) == (6, 2, 0)
     assert len(rows(tmp_path / "out.jsonl", "reference")) == 8
+
+
+async def test_what_waits_is_not_fetched_once_files_are_off(web: Web, tmp_path: Path) -> None:
+    shop(web)
+    one = job(web, tmp_path, "out.jsonl", limit=1)
+    assert (await crawl(one)).state == "limited"
+    again = msgspec.structs.replace(one, files="off", settings=msgspec.structs.replace(one.settings, limit=None))
+    summary = balanced(await crawl(again))
+    assert (summary.state, summary.files, summary.pages) == ("finished", 0, 2)
+    assert "/img/dog" not in web.asked

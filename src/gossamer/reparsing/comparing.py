@@ -10,12 +10,10 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.assets import FILES, REFERENCES
+from gossamer.assets import told_of
 from gossamer.sinks.jsonl import encode
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
-OURS = (FILES, REFERENCES)
-"""Kinds of rows that no site function makes."""
 Name = tuple[str, str, str]
 
 
@@ -86,7 +84,7 @@ def _named(file: BinaryIO) -> Iterator[tuple[int, Name]]:
             item = _decode(line)
         except msgspec.DecodeError:
             item = {}
-        if "_key" in item and item.get("_kind") not in OURS:
+        if "_key" in item and not told_of(item):
             yield at, (str(item.get("_site")), str(item.get("_kind")), str(item["_key"]))
         at += len(line)
 

@@ -149,6 +149,8 @@ class Reader:
         if parsed.error is None and any(one.names for one in stored):
             pairs = [(row, one.names) for row, one in zip(rows, stored, strict=True)]
             rows += named(self.rows, site.name, page, claim, pairs, self.taker, taken, self.fetches)
+            if beyond := sum(one.beyond for one in stored):
+                taken.skip("trap", beyond)
         if self.graph is not None:
             rows += self.graph(page, claim.request, document)
         if self.pages:

@@ -34,6 +34,8 @@ class Made(msgspec.Struct):
     faults: Sequence[Fault] = ()
     names: Sequence[Named] = ()
     """Files and other items that it names."""
+    beyond: int = 0
+    """Those of them that are more than their field may name."""
 
 
 class Making:
@@ -65,7 +67,7 @@ class Making:
         if made.dropped or made.faults:
             return made
         if cls is not None and marks(cls):
-            made.names = self._named(cls, made.fields, view)
+            made.names, made.beyond = self._named(cls, made.fields, view)
         try:
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
             made.content = xxhash.xxh3_64_hexdigest(_bytes(said))
@@ -76,9 +78,9 @@ class Making:
         made.key = str(key) if key is not None else made.content
         return made
 
-    def _named(self, cls: type, fields: dict[str, Any], view: View) -> list[Named]:
-        """What the marks of a class find in an item; the URLs of files become absolute and canonical there."""
-        found = list[Named]()
+    def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
+        """What the marks of a class find in an item, and how many are too many; the URLs of files become absolute and canonical there."""
+        found, beyond = list[Named](), 0
         for field, mark in marks(cls):
             value = fields.get(field)
             several = isinstance(value, list | tuple)
@@ -90,7 +92,8 @@ class Making:
             else:
                 made = [Named(field, at, mark.kind, str(one)) for at, one in enumerate(given)]
             found += made[: mark.most]
-        return found
+            beyond += max(0, len(made) - mark.most)
+        return found, beyond
 
     def _file(self, field: str, position: int, mark: File, text: str, view: View) -> Named:
         url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
