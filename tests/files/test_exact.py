@@ -51,16 +51,17 @@ def many(web: Web) -> dict[str, bytes]:
 def test_three_kills_lose_nothing_and_write_nothing_twice(web: Web, tmp_path: Path) -> None:
     there, rng = many(web), random.Random()
     one = msgspec.structs.replace(
-        job(web, tmp_path, "out.jsonl", "out.sqlite", retries=(0.1, 0.2), per_host=4), name="shop"
+        job(web, tmp_path, "out.jsonl", "out.sqlite", retries=(0.1, 0.2), per_host=4, processes=2), name="shop"
     )
-    door = begin(command(one))
+    words = command(one, "--graph", str(tmp_path / "links.jsonl"))
+    door = begin(words)
     for part in sorted(rng.uniform(0.05, 0.9) for _ in range(3)):
         while web.asked.total() < part * len(there):
             assert door.poll() is None, door.communicate()
             time.sleep(0.005)
         fire("all", door, Path(one.settings.data))
         door.communicate()
-        door = begin(command(one))
+        door = begin(words)
     out, err = door.communicate(timeout=120)
     assert door.returncode == 0, err
     summary = json.loads(out)
@@ -69,6 +70,8 @@ def test_three_kills_lose_nothing_and_write_nothing_twice(web: Web, tmp_path: Pa
     assert Counter(row["_kind"] for row in found) == {
         "product": PAGES, "maker": PAGES, "file": len(there), "reference": PAGES * (EACH + 2)
     }  # fmt: skip
+    ways = [(row["source"], row["target"]) for row in lines(tmp_path / "links.jsonl")]
+    assert len(ways) == len(set(ways)) == 2 * PAGES
     files = rows(tmp_path / "out.jsonl", "file")
     assert {url: row["sha256"] for url, row in files.items()} == {
         url: sha256(body).hexdigest() for url, body in there.items()

@@ -16,6 +16,7 @@ import pytest
 
 from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
+from gossamer.dialling import cheap
 from gossamer.door import crawl
 from gossamer.errors import ConfigError, SinkError, UsageError
 
@@ -218,6 +219,16 @@ async def test_a_pass_asks_for_files_again_and_keeps_what_they_were(web: Web, tm
     cat, dog = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
     assert found == [(f"{web.url}/gone.png", None, 1), (f"{web.url}/new.png", dog, 0), (f"{web.url}/same.png", cat, 0)]
     assert sorted(before) == sorted([(dog,), (cat,)])
+
+
+@pytest.mark.parametrize("ladder", [("impersonated",), ("browser",), ("unlocker",)])
+async def test_files_are_got_without_browser_and_unlocker(web: Web, tmp_path: Path, ladder: tuple[str, ...]) -> None:
+    assert cheap(ladder) == (("impersonated",) if ladder == ("impersonated",) else ("plain",))
+    if ladder == ("impersonated",):
+        shop(web)
+        summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", ladder=ladder)))
+        assert (summary.files, summary.state) == (3, "finished")
+        assert {row["path"] is None for row in rows(tmp_path / "out.jsonl", "file").values()} == {False}
 
 
 async def test_what_cannot_be_meant_is_told_before_anything_is_fetched(web: Web, tmp_path: Path) -> None:

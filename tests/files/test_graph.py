@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -124,6 +126,24 @@ async def test_a_replayed_crawl_keeps_its_files_from_the_archive(web: Web, tmp_p
         for path in (tmp_path, tmp_path / "again")
     ]
     assert hashes[0] == hashes[1]
+
+
+def test_what_is_told_of_files(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web.put("/0.png", png(20, 20), "image/png")
+    web.put("/", item("a", "/0.png"))
+    asyncio.run(crawl(job(web, tmp_path, "out.jsonl")))
+    data = ["--data", str(tmp_path / "data")]
+
+    def said(*words: str) -> str:
+        assert run([*words, *data]) == 0
+        return capsys.readouterr().out
+
+    assert "asked for as a file of an item" in said("explain", f"{web.url}/0.png", "--crawl", "shop")
+    assert "1 kept" in said("status", "shop")
+    assert {json.loads(line)["_kind"] for line in said("items", "shop", "--json").splitlines()} == {"maker", "product"}
+    assert [json.loads(line)["bytes"] for line in said("items", "shop", "--kind", "file", "--json").splitlines()] == [
+        len(png(20, 20))
+    ]
 
 
 async def test_a_fleet_needs_a_place_for_files(web: Web, tmp_path: Path) -> None:
