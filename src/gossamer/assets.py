@@ -173,13 +173,13 @@ def edition(request: Request, key: typing.Callable[[str], str]) -> str:
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""
-    return f"{FILE} {_encode(request.carry).decode()} {began}"
+    return f"{FILE} {_encode(request.rule).decode()} {began}"
 
 
 def rule_of(request: Request) -> Rule:
     """The rule that a request carries; one that carries none (a list may say so) takes any file."""
     try:
-        return msgspec.convert(request.carry, Rule)
+        return msgspec.convert(request.rule, Rule)
     except msgspec.ValidationError:
         return Rule()
 

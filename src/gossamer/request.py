@@ -67,6 +67,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
     known: Known | None = None
+    rule: Any = None
+    """Of a file: what it may be (`assets.Rule`)."""
 
 
 EXTRA = (
@@ -83,6 +85,7 @@ EXTRA = (
     "rung",
     "added_at",
     "known",
+    "rule",
 )
 _EXTRA = frozenset(EXTRA)
 

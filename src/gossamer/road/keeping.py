@@ -112,7 +112,7 @@ def _ask(one: Named, page: Page, claim: Claim, taker: Taker, taken: Taken, vouch
         claim.request.priority,
         page.url,
         use=FILE,
-        carry=msgspec.to_builtins(one.rule),
+        rule=msgspec.to_builtins(one.rule),
     )
     return taker.request(request, taken, voucher, beside=claim.host)
 
