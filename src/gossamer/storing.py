@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gossamer.assets import FILES, REFERENCES, File, Kept, Reference, marks
 from gossamer.errors import ConfigError
+from gossamer.extras import install
 from gossamer.job import Setup
 from gossamer.parsing import pdf
 from gossamer.parts import FileOutput, TableSink
@@ -76,6 +77,6 @@ def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Eve
             "on a fleet files need a place that all workers reach: --files FOLDER or s3://..., or --files off"
         )
     if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
-        raise ConfigError("File(text=True) needs pypdfium2: pip install 'gossamer[pdf]'")
+        raise ConfigError(f"File(text=True) needs pypdfium2: {install('pdf')}")
     where = Files(place(job.files or str(folder / "files")))
     return Keeping(where, reader.rows, Waiting(say, stop), job.settings.max_size, pdf.text)

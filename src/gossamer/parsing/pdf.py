@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
+from gossamer.extras import install
+
 PAGES, SECONDS, SIGNS, BYTES = 2000, 20.0, 5_000_000, 64 << 20
 """Of a document: pages that are read, seconds that it may take, characters of text; bytes beyond which it is not looked at."""
 TURNS = 200
@@ -48,7 +50,7 @@ def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
     if not is_pdf(body) or len(body) > BYTES:
         return ""
     if not available():
-        raise RuntimeError("the text of a PDF needs pypdfium2: pip install 'gossamer[pdf]'")
+        raise RuntimeError(f"the text of a PDF needs pypdfium2: {install('pdf')}")
     with _LOCK:
         parts = _own().read(body, pages, seconds)
     return "\n\n".join(part for part in parts if part)
