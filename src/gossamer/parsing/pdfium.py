@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 import resource
 import signal
@@ -19,9 +20,10 @@ def main() -> None:
     import pypdfium2
 
     codecs.lookup("utf-16-le")  # no file is opened from here on
-    for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)):
-        resource.setrlimit(what, (most, most))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))  # what is open already
+    bounds = {resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 3}
+    for what, most in bounds.items():  # three files: what is open already
+        with contextlib.suppress(ValueError, OSError):  # macOS has no bound of memory
+            resource.setrlimit(what, (most, most))
     source = os.fdopen(0, "rb", buffering=1 << 20)
     while head := source.read(_ASK.size):
         size, pages, seconds, signs = _ASK.unpack(head)
