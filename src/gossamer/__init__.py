@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from gossamer import url
     from gossamer.api import crawl, run
+    from gossamer.assets import File, Image, Ref
     from gossamer.errors import GossamerError
     from gossamer.item import Fresh, Item
     from gossamer.login import Login
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from gossamer.site import Site
 
 _HOMES = {
+    "File": "gossamer.assets",
+    "Image": "gossamer.assets",
+    "Ref": "gossamer.assets",
     "Fresh": "gossamer.item",
     "Item": "gossamer.item",
     "Login": "gossamer.login",
@@ -35,7 +39,21 @@ _HOMES = {
 }
 _ROOMS = ("url", "politeness", "parsing", "identity", "pipeline")
 
-__all__ = ["Fresh", "GossamerError", "Item", "Login", "Request", "Site", "__version__", "crawl", "run", "url"]
+__all__ = [
+    "File",
+    "Fresh",
+    "GossamerError",
+    "Image",
+    "Item",
+    "Login",
+    "Ref",
+    "Request",
+    "Site",
+    "__version__",
+    "crawl",
+    "run",
+    "url",
+]
 
 
 def __getattr__(name: str) -> Any:

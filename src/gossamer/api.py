@@ -88,7 +88,8 @@ class Crawl:
         end: object = _END
         try:
             with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
-                job = job_of(self._targets, {"data": folder} | self._options)
+                usual = {} if "data" in self._options else {"data": folder, "files": "off"}
+                job = job_of(self._targets, usual | self._options)
                 asyncio.run(self._crawl(job))
         except BaseException as error:  # noqa: BLE001 - raised again where the rows are read
             end = error
@@ -136,7 +137,7 @@ def crawl(*targets: str, **options: Any) -> Crawl:
     """Crawl targets and iterate over what is found: page records of plain URLs, items of site files.
 
     Options are named as those of the command line: `limit=100`, `delay=1`, `scope="domain"`, `text=True`, `data=".gossamer"` (without
-    `data` nothing is kept). Raises GossamerError.
+    `data` nothing is kept, and files of items are fetched only with `files=`). Raises GossamerError.
 
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
     ...     print(page.url, page.title)

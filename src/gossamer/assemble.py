@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,7 +17,7 @@ from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.dialling import Dialling
 from gossamer.egress.resolver import Resolver, Single
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.errors import GossamerError, StoreError
 from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
@@ -38,7 +37,7 @@ from gossamer.job import Setup
 from gossamer.judging import Judge
 from gossamer.membership import Clubs
 from gossamer.metrics.attempts import AttemptsLog
-from gossamer.parts import FileOutput, TableSink
+from gossamer.parts import TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
 from gossamer.revisit import known
@@ -58,13 +57,13 @@ from gossamer.road.visitor import Visitor
 from gossamer.road.worker import Worker
 from gossamer.scope import Scope
 from gossamer.settings import Settings
-from gossamer.sinks import columns
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.formats import parse, whole
-from gossamer.sinks.opening import Own, open_all, usual_rows
+from gossamer.sinks.opening import usual_rows
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.sites.solving import solver
+from gossamer.storing import keep, outputs
 from gossamer.unlocking import unlocker
 from gossamer.visit import Claim, Visit
 
@@ -164,12 +163,13 @@ class Bench:
         self.reader.watched = self.judge.watched
         aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         files, own_tables = outputs(setup, self.sites, str(aside))
-        at = setup.known_at
+        at, say = setup.known_at, partial(_told, self.store, setup.crawl)
+        self.keeping = keep(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=AttemptsLog(at / known.name_of(setup.segment), known.MODE) if at else None,
-            say=partial(_told, self.store, setup.crawl), stop=stop,
+            say=say, stop=stop,
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -183,6 +183,7 @@ class Bench:
             self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
             parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.free,
         )  # fmt: skip
+        gate.files = self.keeping is not None
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
@@ -190,7 +191,7 @@ class Bench:
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
             by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
-            members=self.clubs.members(self.name, gate, treat),
+            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping,
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings) -> None:
@@ -307,6 +308,8 @@ class Bench:
                 await self.merit.close()
         self._ledger.close()
         self.outputs.release()
+        if self.keeping is not None:
+            self.keeping.close()
         if self.reader.reading is not None:
             self.reader.reading.close()
         await self.dialling.close()
@@ -351,23 +354,6 @@ def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) 
         seeds, spec.scope, include=spec.include, exclude=spec.exclude, depth=spec.depth, ports=settings.allow_port
     )
     return msgspec.structs.replace(rules, open=open)
-
-
-def outputs(setup: Setup, sites: list[Any], aside: str = "") -> tuple[list[FileOutput], list[TableSink]]:
-    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with."""
-    job = setup.job
-    pages = {"page": columns.page_columns(text=job.text, links=job.links)}
-    declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
-    if any(item.__name__.lower() in ("page", "attempt") for _, item in declared):
-        raise ConfigError("an item class may not be called Page or Attempt: those kinds are the records'")
-    kinds = dict(columns.item_columns(item for _, item in declared)) if sites else pages
-    specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
-    own = [
-        Own(one.spec, frozenset(one.sites), columns.item_columns(item for name, item in declared if name in one.sites))
-        for one in job.outputs if one.sites
-    ]  # fmt: skip
-    folder = str(Path(job.settings.data) / setup.crawl)
-    return open_all(specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts)
 
 
 def key(spec: Spec) -> Callable[[str], str]:

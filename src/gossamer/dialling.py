@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any, Protocol
 import msgspec
 
 from gossamer import url as urls
-from gossamer.collectors.http import ACCEPT, HttpCollector
+from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.missing import Missing
+from gossamer.collectors.transfer import ACCEPT
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
@@ -25,7 +26,7 @@ from gossamer.page import Failure, Page
 from gossamer.parts import Collector, Given
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.blocks.own import worth_keeping
-from gossamer.request import Request, split
+from gossamer.request import FILE, Request, split
 from gossamer.road.rungs import Bare, Identity, Nobody, Proxies, Rung
 from gossamer.settings import Settings
 from gossamer.sinks.formats import whole
@@ -61,6 +62,7 @@ class Dialling:
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
         self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
+        self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
@@ -88,13 +90,12 @@ class Dialling:
 
     def ladder(self, request: Request) -> tuple[str, ...]:
         """The rungs that a request may be made on, the cheapest first."""
-        if request.rung in RUNGS:
-            return (request.rung,)
-        return self._of_host(split(request.url)[1])
+        found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
+        return cheap(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
-        """The rungs that robots.txt may be asked for on: no browser is opened for it, and no unlocker paid."""
-        return tuple(rung for rung in self.ladder(request) if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
+        """The rungs that robots.txt may be asked for on."""
+        return cheap(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
         """The rung of a robots.txt, of which only the first 500 KiB are read."""
@@ -138,7 +139,7 @@ class Dialling:
             try:
                 made = collector(
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
-                    unlocker=self._unlock, keep=self._keep,
+                    unlocker=self._unlock, keep=self._keep, more=self._types,
                     browser=partial(
                         chromium, self._settings, self._guard, self._needs, self._disguised, self._folder, self._proxies
                     ),
@@ -176,6 +177,11 @@ class Dialling:
 def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
     """The rungs of a ladder, the cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
+
+
+def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
+    """The rungs for what is no page: no browser is opened for it, and no unlocker paid."""
+    return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
 def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
@@ -242,22 +248,6 @@ def chromium(
     )  # fmt: skip
 
 
-class Missing:
-    """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and says why."""
-
-    name = "none"
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
-        """Why not."""
-        return Failure("filter", self._why, time.time(), 0.0, final=True, collector=self.name, sent=False)
-
-    async def close(self) -> None:
-        """Nothing to let go."""
-
-
 def checked(where: str, names: Iterable[str]) -> None:
     """Names of browsers. Raises ConfigError for one that there is not."""
     for name in names:
@@ -270,7 +260,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 def collector(
     settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
     robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
-    keep: bool = False,
+    keep: bool = False, more: Callable[[str], tuple[str, ...]] | None = None,
 ) -> Collector:  # fmt: skip
     """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
     if archive is not None:
@@ -281,6 +271,7 @@ def collector(
         "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
         "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
         "ca_file": settings.ca_file, "connections": max(256, settings.concurrency), "keep": keep,
+        "folder": None if robots or keep or settings.cache else settings.data, "more": None if robots else more,
     }  # fmt: skip
     made: Collector
     if rung == IMPERSONATED:

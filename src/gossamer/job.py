@@ -27,6 +27,10 @@ class Job(msgspec.Struct, kw_only=True):
     pages: str | None = None
     attempts: str | None = None
     """Output of the requests made, as after -o."""
+    graph: str | None = None
+    """Output of the links of pages, as after -o."""
+    files: str | None = None
+    """Where files of items are kept: a folder, a store of objects, or `off`; None: in the crawl's folder."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False

@@ -34,6 +34,14 @@ class Exchange(msgspec.Struct, frozen=True):
     """Transfer coding taken off, content coding left on; cut where the page is."""
 
 
+class Spooled(NamedTuple):
+    """A body that is not in memory. `file`: a binary file, open, of this process alone; `size`: bytes."""
+
+    file: Any
+    size: int
+    sha256: str
+
+
 class Page(msgspec.Struct):
     """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows them inside."""
 
@@ -80,6 +88,10 @@ class Page(msgspec.Struct):
     """What its scripts said and where they failed, when that was to be kept."""
     exchange: Exchange | None = None
     """As it was on the wire, where the collector was asked to keep that."""
+    spooled: Spooled | None = None
+    """Of a file: its body, of which `body` has the first bytes alone."""
+    text: str | None = None
+    """Its text, where that was taken out of its body beforehand (of a PDF)."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header (name in lower case), or None."""

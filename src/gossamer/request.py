@@ -16,6 +16,8 @@ import msgspec
 from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
+FILE = "@file"
+"""`use` of a request for what is kept as it is; what is asked for by another name with `@` is no page (a sitemap)."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
@@ -65,6 +67,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
     known: Known | None = None
+    rule: Any = None
+    """Of a file: what it may be (`assets.Rule`)."""
 
 
 EXTRA = (
@@ -81,8 +85,14 @@ EXTRA = (
     "rung",
     "added_at",
     "known",
+    "rule",
 )
 _EXTRA = frozenset(EXTRA)
+
+
+def infrastructure(request: Request) -> bool:
+    """Whether it is for no page: it is not counted as found."""
+    return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
 def split(url: str) -> tuple[str, str, str]:

@@ -74,6 +74,14 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "scope"
         return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
+    def lone(self, url: str, host: str) -> str | None:
+        """The reason why a file that an item names is not wanted, or None: wherever it lies, but for ports, length and `exclude`."""
+        if "@" in url and urls.split_credentials(url)[1] is not None:
+            return "filter"
+        if url[:4] != "http" or not self.opens(host) or self._excluding(url):
+            return "filter"
+        return "trap" if len(url) > self.longest else None
+
     def near(self, url: str, host: str, depth: int) -> bool:
         """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
 

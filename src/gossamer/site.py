@@ -25,7 +25,7 @@ from gossamer.proxy import Wanted, wanted
 
 KNOWN = (
     "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
-    "session", "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "args",
+    "session", "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "types", "args",
 )  # fmt: skip
 
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
@@ -66,6 +66,7 @@ class Site:
     "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
     proxies: which of the crawl's proxies its requests go through, as 'residential country=de,fr provider=acme rotation=session';
     lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
+    types: media types of pages that its functions read beside those of text, as `application/pdf`;
     args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
     Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
     """
@@ -80,7 +81,7 @@ class Site:
         session: Login | None = None, lane: str | None = None, region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
         steps: Any = (), gates: str | Iterable[str] = (),
-        complete: bool = False, args: Mapping[str, Any] | None = None, **unknown: Any,
+        complete: bool = False, types: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -116,6 +117,7 @@ class Site:
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
         self.complete: bool = read("complete", units.flag, complete)
+        self.types: tuple[str, ...] = read("types", units.media_types, types)
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults
         self.functions: Sequence[Function] = []

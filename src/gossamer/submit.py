@@ -34,7 +34,7 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
         raise UsageError(
             "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was given when the crawl was first submitted"
         )
-    submitted.shareable([*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts])])
+    submitted.shareable([*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])])
     setup, given = prepare(job)
     store, _ = await open_store(job.settings)
     try:
@@ -43,7 +43,7 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
         if over is None:
             tasks = Tasks(store)
             bare = msgspec.structs.replace(
-                setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None)
+                setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
             packed = submitted.pack(setup, seal_of(job.settings, store))
             try:

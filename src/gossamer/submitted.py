@@ -70,9 +70,10 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None
     attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
+    graph = part(setup.job.graph, segment) if setup.job.graph else None
     targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
     job = msgspec.structs.replace(
-        setup.job, settings=settings, outputs=outputs, pages=pages, attempts=attempts, targets=targets
+        setup.job, settings=settings, outputs=outputs, pages=pages, attempts=attempts, graph=graph, targets=targets
     )
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
@@ -200,7 +201,10 @@ def segments(paths: list[str]) -> set[str]:
 
 def folders(setup: Setup) -> list[Path]:
     """The folders of a job's outputs; they are made where they are missing."""
-    specs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages, setup.job.attempts])]
+    specs = [
+        *(one.spec for one in setup.job.outputs),
+        *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),
+    ]
     found = {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
     return sorted(found | ({setup.known_at} if setup.known_at is not None else set()))
 

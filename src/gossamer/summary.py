@@ -42,6 +42,8 @@ class Summary(msgspec.Struct):
     """Pages that are as they were at the last visit, in a pass of `--refresh`: no row was written."""
     gone: int = 0
     """Pages that were there at the last visit, and are no more (404, 410)."""
+    files: int = 0
+    """Files of items that were kept."""
     rejected: int = 0
     """Items kept aside, as something is wrong with them."""
     dropped: int = 0

@@ -50,6 +50,15 @@ def size(value: object) -> int:
     return int(float(found[1]) * _BYTES[found[2]])
 
 
+def media_types(values: Any) -> tuple[str, ...]:
+    """Media types as `application/pdf` or `image/*`, sorted. Raises ValueError."""
+    several = (values,) if isinstance(values, str) else tuple(values)
+    for one in several:
+        if not isinstance(one, str) or not re.fullmatch(r"[a-z0-9][a-z0-9.+-]*/(?:\*|[a-z0-9][a-z0-9.+-]*)", one):
+            raise ValueError(f"{one!r} is no media type: write application/pdf or image/*")
+    return tuple(sorted(set(several)))
+
+
 def cold(value: object) -> str:
     """Where long queues wait: `sqlite:`, `off`, or a server by URL, and `?hot=N`. Raises ValueError."""
     text = line(value)

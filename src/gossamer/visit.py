@@ -101,12 +101,32 @@ class Raw(msgspec.Struct):
     """The body was longer than what was kept."""
 
 
+class Edge(msgspec.Struct):
+    """A link of a page (docs/records.md)."""
+
+    source: str
+    """The page's key: the canonical form of the URL that was asked for first."""
+    target: str
+    """The canonical form of the address."""
+    url: str
+    """The page's URL."""
+    text: str
+    nofollow: bool
+    kind: str
+    crawl: str
+    seen_at: str
+
+
+LINK, LINKS = "page_link", "@link"
+"""Kinds of the rows of links: of a table, of files that hold nothing else."""
+
+
 class Row(msgspec.Struct):
     """One row for the sinks. `kind` is "page", RAW or the item's kind; `key` its stable key within that kind."""
 
     kind: str
     key: str
-    data: PageRecord | dict[str, Any] | Raw
+    data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
     """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
 

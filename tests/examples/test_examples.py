@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from files.serving import png
 from gossamer.door import crawl
 from gossamer.job import Job, Output
 from gossamer.settings import Settings
@@ -206,6 +207,34 @@ async def test_members_are_logged_in_once(tmp_path: Path, monkeypatch: pytest.Mo
         assert in_order(own) == in_order(local.expected["quote"])
         assert Members.asked.count("csrf_token=t&username=me&password=word") == 1
     assert [(one.page, one.detail) for one in check(EXAMPLES / "login") if not one.ok] == []
+
+
+async def test_covers_are_kept_once_and_join_with_their_books(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    local = Local("covers", tmp_path, server, EXAMPLES / "covers", HOSTS["books"])
+    covers = {
+        f"/media/cache/{name}.jpg": png(60, 80, n)
+        for n, name in enumerate(("1c/2d/1c2d3e4f5a6b", "7e/8f/7e8f9a0b1c2d"))
+    }
+    Pages.pages |= covers
+    summary = await local.crawl("out.sqlite")
+    assert (summary.state, summary.items, summary.files, summary.errors) == ("finished", 6, 2, {})
+    assert [path for path in Pages.asked if path in covers] == [
+        *dict.fromkeys(path for path in Pages.asked if path in covers)
+    ]
+    with sqlite3.connect(tmp_path / "out.sqlite") as base:
+        queries = re.findall(r'covers.sqlite "(SELECT.*?)"', (EXAMPLES / "covers" / "covers.py").read_text(), re.DOTALL)
+        paths, counts = (dict(base.execute(query).fetchall()) for query in queries)
+    base.close()
+    assert counts == {"Science": 1, "Travel": 2}
+    kept = tmp_path / "data" / "covers" / "files"
+    assert {title: (kept / path).read_bytes() for title, path in paths.items()} == {
+        "Tidal Clocks": covers["/media/cache/1c/2d/1c2d3e4f5a6b.jpg"],
+        "The Ferry to Anywhere": covers["/media/cache/7e/8f/7e8f9a0b1c2d.jpg"],
+        "Slow Maps": covers["/media/cache/7e/8f/7e8f9a0b1c2d.jpg"],
+    }
+    assert [(one.page, one.detail) for one in check(EXAMPLES / "covers") if not one.ok] == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the five lines leave closing to the end

@@ -14,7 +14,7 @@ from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
     "process", "beside", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
-    "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras",
+    "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras", "assets", "media",
 }  # fmt: skip
 SHELVES = {
     "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "revisit",
@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "children", "submitted"}, {"door"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "children", "submitted"}, {"door"},
     {"api", "trial", "submit", "reparsing", "querying"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -36,6 +36,7 @@ SETTINGS_READERS = DOORS | {
     "proxying",
     "membership",
     "job",
+    "storing",
     "submitted",
     "submit",
     "settings",

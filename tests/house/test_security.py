@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 
-from gossamer import scope
-from gossamer.collectors import transfer
+from gossamer import assets, scope
+from gossamer.collectors import spooling, transfer
 from gossamer.collectors.http import HttpCollector
 from gossamer.egress import resolver
-from gossamer.parsing import sitemap_text, sitemaps
+from gossamer.parsing import pdf, pdfium, sitemap_text, sitemaps
 from gossamer.politeness import access, robots
-from gossamer.road import decide, gate, reader
+from gossamer.road import decide, gate, keeping, reader
 from gossamer.settings import Settings
 from house.tree import ROOT, SRC
 
@@ -28,7 +28,7 @@ def test_every_test_and_file_that_it_names_is_there() -> None:
             function,
         )
     rows = [line.split(" | ") for line in PAGE.splitlines() if re.match(r"\| \d+ ", line)]
-    assert [int(row[0].strip("| ")) for row in rows] == [*range(1, 14), 16, 17, 18, 19, 20, 21, 22]
+    assert [int(row[0].strip("| ")) for row in rows] == [*range(1, 14), 16, 17, 18, 19, 20, 21, 22, 25]
     for row in rows:
         for name in re.findall(r"`([\w./]+)`", row[3]):
             assert (SRC / name).exists(), name
@@ -49,4 +49,6 @@ def test_its_bounds_are_the_defaults() -> None:
     assert (robots.LIMIT, access.MOST, access.AGE, access.PARKED) == (500 << 10, 500 << 10, 86_400, 300)
     assert (decide.MOST_HOPS, gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
     assert (scope.PORTS, scope.MAX_URL, Settings().depth) == ({80, 443, 8080, 8443}, 2083, 50)
+    assert (spooling.SMALL, spooling.SLOWEST, keeping.MOST, assets.MOST) == (256 << 10, 256 << 10, 5000, 100)
+    assert (pdfium.MEMORY, pdf.SECONDS) == (1 << 30, 20)
     assert (abs(Settings().page_cap), resolver.TTL) == (10_000, 60)

@@ -50,18 +50,24 @@ def conclusion(
     if place.state == "done":
         last = attempts[-1] if attempts else {}
         if last and last.get("outcome") != "skipped":
-            said = f"status {last.get('status')}" if last.get("status") else ""
-            error = f"error {last['error']}" if last.get("error") else ""
             outcome = last.get("outcome")
-            return "done" if outcome == "done" else f"done ({outcome})", ", ".join(
-                filter(None, (said, error))
-            ) or "see the attempts"
+            return "done" if outcome == "done" else f"done ({outcome})", _said(last)
         if barred is not None:
             return f"done (skipped: {barred.verdict})", barred.rule
         return "done", "it was settled; the attempts log has no line of it any more"
+    if attempts:  # not met as a page, but asked for
+        said = f"it was asked for as a file of an item, or before a --fresh: {_said(attempts[-1])}"
+        return f"no page ({attempts[-1].get('outcome')})", said
     if barred is not None:
         return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
     maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
     return "unknown", "no fetched page led to it" + (
         f"; links skipped so far that it may be among: {maybe}" if maybe else ""
     )
+
+
+def _said(attempt: dict[str, Any]) -> str:
+    """Status and error of a request."""
+    said = f"status {attempt['status']}" if attempt.get("status") else ""
+    error = f"error {attempt['error']}" if attempt.get("error") else ""
+    return ", ".join(filter(None, (said, error))) or "see the attempts"

@@ -54,12 +54,15 @@ METAVARS = {
     "allow_private": "CIDR", "cache": "DIR",
     "ladder": "RUNGS", "proxies": "FILE", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
 }  # fmt: skip
+IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners of the sites first."
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
     "overwrite": (list[str], "-O --overwrite", "FILE", "Write a file anew; repeatable."),
     "pages": (str, "--pages", "FILE", "Page records of a crawl of sites."),
     "attempts": (str, "--attempts", "FILE", "Requests made, as a table beside the log."),
+    "graph": (str, "--graph", "FILE", "The links of pages as rows."),
+    "files": (str, "--files", "WHERE", "Where files of items are kept: a folder, s3://..., or off."),
     "name": (str, "--name", "CRAWL", "Its name (default: the site's, or host and six digits)."),
     "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
     "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
@@ -119,6 +122,7 @@ def crawl(**words: Any) -> int:
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError, ConfigError."""
     from gossamer.job import Job
+    from gossamer.sinks.files import place
 
     if not words["targets"]:
         raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
@@ -128,10 +132,11 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
         raise UsageError("--priority lies between -1000000 and 1000000")
     return Job(
         targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
-        attempts=words["attempts"], name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"],
-        links=words["links"], known=words["known"], headers=headers_of(words["header"] or ()),
-        args=arguments_of(words["argument"] or ()), priority=words["priority"] or 0, sitemaps=words["sitemaps"],
-        archive=words["archive"], watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
+        attempts=words["attempts"], graph=words["graph"], files=place(words["files"]) if words["files"] else None,
+        name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"], links=words["links"],
+        known=words["known"], headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
+        priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
+        watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
     )  # fmt: skip
 
 
@@ -183,7 +188,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
-    specs = [*(output.spec for output in found), *filter(None, [words["pages"], words["attempts"]])]
+    specs = [*(output.spec for output in found), *filter(None, [words["pages"], words["attempts"], words["graph"]])]
     if shared:
         from gossamer.submitted import shareable
 
@@ -234,9 +239,7 @@ def warn(settings: Settings, quiet: bool) -> None:
     from gossamer.cli.show import remark
 
     if settings.ignore_robots:  # also with --quiet: it is no remark
-        remark(
-            "WARNING: robots.txt is ignored. You answer for what this crawl does; ask the owners of the sites first."
-        )
+        remark(IGNORED.format(""))
     if settings.proxies:
         from gossamer.proxying import lists
 
@@ -261,10 +264,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     sites = load_all(job.targets, job.args)
     names = [] if job.settings.ignore_robots else [f"{s.name} ({s.path})" for s in sites if not s.site.robots]
     if names:
-        remark(
-            f"WARNING: robots.txt is ignored for {', '.join(names)}. You answer for what this crawl does; "
-            "ask the owners first."
-        )
+        remark(IGNORED.format(f" for {', '.join(names)}"))
     if sites and all(site.site.sinks for site in sites) and not words["output"] and not words["overwrite"]:
         return msgspec.structs.replace(job, outputs=[])
     return job

@@ -35,12 +35,18 @@ def items(
     limit: Limit = FIRST, data: Data = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """The items that a crawl kept."""
+    from gossamer.assets import told_of
     from gossamer.querying.filters import all_of
 
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     wheres = [*(where or ()), *([f"_kind={kind}"] if kind else [])]
     test = all_of(host=host, since=since, wheres=wheres)
-    put((row for row in kept(folder, "items") if test(row)), limit, as_json, ("_kind", "_key"))
+    put(
+        (row for row in kept(folder, "items") if test(row) and (kind or not told_of(row))),
+        limit,
+        as_json,
+        ("_kind", "_key"),
+    )
     return 0
 
 

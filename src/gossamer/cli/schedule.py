@@ -34,6 +34,8 @@ PATHS = ("cache", "archive", "ca_file")
 HAND = 30.0
 """Seconds that a scheduler leaves a person's own run alone."""
 
+OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "archive", "sitemaps", "priority")
+
 
 def signature() -> inspect.Signature:
     """NAME, CRON, TARGET..., what the clock needs, then crawl's options."""
@@ -178,13 +180,14 @@ def task_of(words: dict[str, Any]) -> Task:
     """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError, ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.frontier.schedules import Task
+    from gossamer.sinks.files import place
 
     gates = crawls.gates_of(words["fail_on"] or ())
     options: dict[str, Any] = {}
     for pair in words["setting"] or ():
         given = parse_pair(pair)
         options[given.name] = given.value
-    for name in (*crawls.HELP, "pages", "attempts", "text", "links", "archive", "sitemaps", "priority"):
+    for name in (*crawls.HELP, *OUTPUTS, *KEPT):
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
@@ -192,9 +195,11 @@ def task_of(words: dict[str, Any]) -> Task:
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
-    for name in ("pages", "attempts"):
+    for name in OUTPUTS:
         if name in options:
             options[name] = _path(options[name])
+    if words["files"]:
+        options["files"] = place(words["files"])
     if words["header"]:
         options["headers"] = crawls.headers_of(words["header"])
     if words["argument"]:

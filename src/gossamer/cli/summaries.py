@@ -33,6 +33,7 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
     items = [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")] if s.rejected else []
+    items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:SITES]]
     return [

@@ -41,7 +41,7 @@ def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
 
 def answered(attempts: list[dict[str, Any]]) -> list[Gate]:
     """What the last answer was refused for: nobody knows a content type before."""
-    from gossamer.collectors.http import ACCEPT
+    from gossamer.collectors.transfer import ACCEPT
 
     if attempts and attempts[-1].get("error") == "content-type":
         return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]

@@ -14,22 +14,18 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import pycurl
 
-from gossamer.collectors.decoding import BadCoding, TooLarge, decode
+from gossamer.collectors.decoding import BadCoding, TooLarge
 from gossamer.collectors.failures import blame, why
 from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
 from gossamer.collectors.outgoing import PROXIES, TOKEN, ca_bundle, line, proxy_of, sound
-from gossamer.collectors.transfer import Bounds, Transfer, exchange
+from gossamer.collectors.spooling import whole
+from gossamer.collectors.transfer import ACCEPT, Bounds, Transfer, exchange, gate, lag
 from gossamer.guise import Guise
 from gossamer.masking import mask
 from gossamer.page import Failure, Page
-from gossamer.request import Request, split
+from gossamer.request import FILE, Request, split
 
-ACCEPT = (
-    "text/", "application/xhtml+xml", "application/xml", "application/json", "application/rss+xml", "application/atom+xml",
-    "application/ld+json", "application/javascript", "application/x-javascript", "application/gzip", "application/x-gzip",
-)  # fmt: skip
-"""Beginnings of content types that are read; a page without one is read, too."""
 MOST_ADDRESSES = 3
 """Addresses of a host that are tried in one visit."""
 _WEB = ("http://", "https://")
@@ -74,6 +70,8 @@ class HttpCollector:
 
     `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
     `once`: each request has a connection of its own, so that none is ever sent again. `keep`: pages with their `exchange`.
+    `folder`: where large files lie while they come; without it they are in memory, bounded as pages are. `more`: content types that
+    are read of a host beside `accept`.
     """
 
     def __init__(
@@ -81,10 +79,12 @@ class HttpCollector:
         wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
         connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
         headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL, once: bool = False, keep: bool = False,
+        folder: str | None = None, more: Callable[[str], tuple[str, ...]] | None = None,
     ) -> None:  # fmt: skip
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
-        self._bounds = Bounds(wire, None if accept is None else _gate(accept), truncate)
+        self._folder, self._more = folder, more
+        self._bounds = Bounds(wire, None if accept is None else gate(accept), truncate)
         plain = {
             "User-Agent": user_agent, "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
@@ -219,6 +219,10 @@ class HttpCollector:
             lines = [line(name, value) for name, value in self._headers.items() if name.lower() not in given]
             transfer.asked = lines + [line(name, value) for name, value in headers.items()]
             curl.setopt(pycurl.HTTPHEADER, transfer.asked)
+        if request.use == FILE:
+            transfer.to(request, self._bounds.wire, self._folder, self._total)
+        elif self._more is not None and (more := self._more(authority)):
+            transfer.bounds = msgspec.structs.replace(self._bounds, accept=gate((*ACCEPT, *more)))
         if request.method != "GET" or request.body is not None:
             if not TOKEN.fullmatch(request.method):
                 return f"the method {request.method[:40]!r} is malformed"
@@ -228,9 +232,10 @@ class HttpCollector:
     def _give_back(self, transfer: Transfer) -> None:
         """Keep a handle for the next transfer; one with a method of its own is thrown away (connections are the multi's)."""
         if transfer.changed or self._multi.closed:
-            transfer.curl.close()
+            transfer.close()
             return
         transfer.begin()  # a handle that waits holds no body
+        transfer.bounds = self._bounds
         if transfer.headed:
             transfer.headed = False
             transfer.curl.setopt(pycurl.HTTPHEADER, self._lines)
@@ -245,13 +250,13 @@ class HttpCollector:
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
-            reason, detail, final = why(code, text, transfer.problem, wire=self._bounds.wire, kind=kind)
-            lag, whose = _lag(transfer, elapsed), ""
+            reason, detail, final = why(code, text, transfer.problem, wire=transfer.bounds.wire, kind=kind)
+            late, whose = lag(transfer, elapsed), ""
             if transfer.proxy and not transfer.problem:
                 whose = blame(code, text, sent > 0 or transfer.curl.getinfo(pycurl.CONNECT_TIME) > 0)
                 reason = "proxy" if whose == "proxy" else reason
             return Failure(
-                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=lag, sent=sent > 0, blame=whose
+                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=late, sent=sent > 0, blame=whose
             )  # fmt: skip
         return self._page(transfer, request, now, elapsed)
 
@@ -260,12 +265,13 @@ class HttpCollector:
         body = transfer.chunks[0] if len(transfer.chunks) == 1 else b"".join(transfer.chunks)
         if size > transfer.most:
             body = body[: transfer.most]
-        raw = body
+        raw, spooled = body, None
         coding = ",".join([value for name, value in headers if name == "content-encoding"])
-        if coding and body:
+        held = transfer.spool if status < 300 else None
+        if (coding and body) or held is not None:
             try:
                 most = self._decoded if status < 300 else min(self._decoded, transfer.most)
-                body = decode(body, coding, most, cut=self._bounds.truncate or status >= 300)
+                body, spooled = whole(held, body, coding, most, cut=self._bounds.truncate or status >= 300)
             except TooLarge:
                 detail = f"decoded it is larger than {self._decoded} bytes"
                 return Failure("too-large", detail, now, elapsed, size, True, self.name, status=status)
@@ -281,18 +287,9 @@ class HttpCollector:
             self._single.add(split(request.url)[1])
         return Page(
             request.url, status, headers, body, now, elapsed, size, self.name, spoken,
-            None if transfer.proxy else transfer.pin, lag=_lag(transfer, elapsed), requests=transfer.sent,
-            exchange=exchange(transfer, request, spoken, raw) if self._keep else None,
+            None if transfer.proxy else transfer.pin, lag=lag(transfer, elapsed), requests=transfer.sent,
+            exchange=exchange(transfer, request, spoken, raw) if self._keep else None, spooled=spooled,
         )  # fmt: skip
-
-
-def _lag(transfer: Transfer, elapsed: float) -> float:
-    """Seconds between the start of a collect, `elapsed` ago, and its request going out."""
-    return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0
-
-
-def _gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
-    return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
 def _milli(seconds: float) -> int:

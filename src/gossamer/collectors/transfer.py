@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pycurl
 
+from gossamer.assets import rule_of
 from gossamer.collectors.heads import content_type, final, parse
 from gossamer.collectors.outgoing import sent
+from gossamer.collectors.spooling import SLOWEST, Spool
 from gossamer.page import Exchange, Headers
 from gossamer.request import Request
 
@@ -24,6 +26,13 @@ SUPPRESS_CONNECT_HEADERS = 265
 _OK: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
 _REPEATABLE = ("GET", "HEAD", "OPTIONS")
+
+
+ACCEPT = (
+    "text/", "application/xhtml+xml", "application/xml", "application/json", "application/rss+xml", "application/atom+xml",
+    "application/ld+json", "application/javascript", "application/x-javascript", "application/gzip", "application/x-gzip",
+)  # fmt: skip
+"""Beginnings of content types that are read; a page without one is read, too."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -55,7 +64,7 @@ class Transfer:
 
     __slots__ = (
         "allowed", "asked", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
-        "sent", "sent_at", "size", "tries",
+        "sent", "sent_at", "size", "spool", "tries",
     )  # fmt: skip
 
     def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
@@ -66,6 +75,8 @@ class Transfer:
         self.asked: list[bytes] = []
         """Header lines that go out."""
         self.lines: list[bytes] = []
+        self.spool: Spool | None = None
+        """Where the body of a good answer goes instead, of a file."""
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)
@@ -116,6 +127,22 @@ class Transfer:
             curl.setopt(pycurl.CONNECT_TO, [])
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
 
+    def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
+        """It is for a file: any content type, and the body of a good answer into a spool in `folder`, where there is one. The handle
+        serves no other transfer.
+        """
+        self.changed, self.bounds = True, Bounds(most)
+        if folder is not None:
+            self.spool = Spool(rule_of(request), most, folder)
+            self.bounds = Bounds(self.spool.most)
+            self.curl.setopt(pycurl.TIMEOUT_MS, round(1000 * max(total, self.spool.most / SLOWEST)))
+
+    def close(self) -> None:
+        """Let the handle go, and what it was to keep."""
+        self.curl.close()
+        if self.spool is not None:
+            self.spool.drop()
+
     def meant_for(self, method: str, body: str | None) -> None:
         """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection turns out to be
         closed; the rest gets a new connection.
@@ -159,6 +186,9 @@ class Transfer:
             if self.problem:
                 return 0
         self.size += len(data)
+        if self.spool is not None and self.code < 300:
+            self.problem = self.spool.write(data, content_type(self.head()))
+            return 0 if self.problem else None
         self.chunks.append(data)
         if self.size > self.most or len(self.chunks) > MOST_CHUNKS:
             self.problem = "too-large" if self.size > self.most else "chunks"
@@ -189,6 +219,8 @@ class Transfer:
         if self.overlong():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
+        if self.spool is not None:
+            self.spool.coded = any(name == "content-encoding" for name, _ in self.head())
         if status >= 300:
             return min(bounds.wire, DRAINED if status < 400 else ERROR), ""
         if bounds.accept is not None and not bounds.accept(content_type(self.head())):
@@ -200,7 +232,17 @@ class Transfer:
         return bounds.wire, ""
 
 
+def gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a content type is one of those, or none is said."""
+    return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
+
+
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
     """What went over the wire in a transfer that came through; `body` as received."""
     asked = sent(request, transfer.asked, version, transfer.proxy.startswith("http"))
     return Exchange(asked, final(transfer.lines), body)
+
+
+def lag(transfer: Transfer, elapsed: float) -> float:
+    """Seconds between the start of a collect, `elapsed` ago, and its request going out."""
+    return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0

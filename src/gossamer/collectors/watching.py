@@ -11,8 +11,8 @@ from typing import Any
 
 from playwright.async_api import Error
 
-from gossamer.collectors.http import ACCEPT
 from gossamer.collectors.tab import Tab
+from gossamer.collectors.transfer import ACCEPT
 from gossamer.page import Headers
 from gossamer.render import Render
 from gossamer.request import Request, split

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gossamer import sites as site_files
 from gossamer import submitted
-from gossamer.assemble import outputs, policy
+from gossamer.assemble import policy
 from gossamer.errors import GossamerError, SinkAway
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue
@@ -26,6 +26,7 @@ from gossamer.job import Setup
 from gossamer.judging import ended, seen_whole
 from gossamer.parts import HistorySink
 from gossamer.road.outputs import Outputs
+from gossamer.storing import outputs
 
 log = logging.getLogger("gossamer.worker")
 

@@ -38,7 +38,8 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         unchanged=n["unchanged"], gone=n["gone"], failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"],
         dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
         pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
-        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs, rejected=n["rejected"], dropped=n["dropped"], sites=sites,
+        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
+        files=n["files"], rejected=n["rejected"], dropped=n["dropped"], sites=sites,
     )  # fmt: skip
 
 

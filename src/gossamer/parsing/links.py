@@ -47,7 +47,11 @@ def links(body: bytes, url: str, content_type: str | None = None, cap: int | Non
     >>> links(b'<base href="/x/"><a href="y#z"> to <b>y</b></a><a href="mailto:a@b">', "https://example.com/")
     [Link(url='https://example.com/x/y', text='to y', nofollow=False, kind='a')]
     """
-    document = parse(body, content_type, url)
+    return links_of(parse(body, content_type, url), cap)
+
+
+def links_of(document: Document, cap: int | None = None) -> list[Link]:
+    """`links` of a page that is parsed already."""
     resolve = document.base.resolve
     shut = "nofollow" in document.robots
     found: dict[str, Link] = {}

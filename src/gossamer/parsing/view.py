@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer import proxy
 from gossamer.page import Captured, Page
+from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
 from gossamer.parsing.paths import pick
@@ -78,7 +79,9 @@ class View:
 
     @property
     def text(self) -> str:
-        """The body as text, decoded as browsers do."""
+        """The body as text, decoded as browsers do; of a PDF the text on its pages."""
+        if self._text is None and pdf.is_pdf(self.page.body):
+            self._text = pdf.text(self.page.body) if self.page.text is None else self.page.text
         if self._text is None:
             self._text = decode(self.page.body, self.page.content_type)
         return self._text

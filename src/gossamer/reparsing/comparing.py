@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from gossamer.assets import told_of
 from gossamer.sinks.jsonl import encode
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
@@ -83,7 +84,7 @@ def _named(file: BinaryIO) -> Iterator[tuple[int, Name]]:
             item = _decode(line)
         except msgspec.DecodeError:
             item = {}
-        if "_key" in item:
+        if "_key" in item and not told_of(item):
             yield at, (str(item.get("_site")), str(item.get("_kind")), str(item["_key"]))
         at += len(line)
 

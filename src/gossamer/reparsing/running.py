@@ -22,10 +22,11 @@ from gossamer.errors import ConfigError
 from gossamer.reparsing import working
 from gossamer.reparsing.comparing import Difference, compare
 from gossamer.road.reader import Reader
-from gossamer.sinks.columns import Columns, item_columns
+from gossamer.sinks.columns import Columns
 from gossamer.sinks.exact import ExactFile, sync_folder
 from gossamer.sinks.formats import open_output
 from gossamer.sites.loading import LoadedSite
+from gossamer.storing import item_columns
 from gossamer.visit import Row
 
 ROWS = 1000

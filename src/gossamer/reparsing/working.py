@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
+from gossamer.assets import REFERENCES
 from gossamer.collectors.archive import ArchiveCollector
 from gossamer.page import Failure
-from gossamer.request import Request
+from gossamer.request import FILE, Request
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taken
 from gossamer.sinks.jsonl import lines
@@ -53,7 +54,7 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     out, rows = Batch(failed=[]), list[Row]()
     for key in keys:
         kept = archive.find(key)
-        if kept is None or kept.status >= 300 or kept.asked.block is not None:
+        if kept is None or kept.status >= 300 or kept.asked.block is not None or kept.asked.use == FILE:
             out.passed += 1
             continue
         url, asked = key.partition(" ")[0], kept.asked
@@ -76,7 +77,8 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
         why.clear()
         rows += got.rows
     whole = [row for row in rows if type(row.data) is dict and "_key" in row.data]
-    out.items, out.rejected, out.lines = len(whole), len(rows) - len(whole), lines(whole)
+    out.rejected, out.lines = len(rows) - len(whole), lines(whole)
+    out.items = sum(row.kind != REFERENCES for row in whole)
     return out
 
 

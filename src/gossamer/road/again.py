@@ -8,7 +8,7 @@ import msgspec
 import xxhash
 
 from gossamer.page import Failure, Page
-from gossamer.request import EXTRA, Known, Request
+from gossamer.request import EXTRA, Known, Request, infrastructure
 from gossamer.visit import PageRecord, Row, Seen, Visit
 
 GONE = (404, 410)
@@ -44,7 +44,7 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
 def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
     """Have a visit remember what came of it; a page that is as it was leaves no row."""
     request, settle = visit.claim.request, visit.settle
-    if settle.action not in ("d", "k", "x") or (request.use or "").startswith("@") or visit.counts.get("infra"):
+    if settle.action not in ("d", "k", "x") or infrastructure(request) or visit.counts.get("infra"):
         return
     before, now = request.known, known(visit, result, by)
     if before is not None and ("pages" in visit.counts or settle.action == "x"):
@@ -70,7 +70,7 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
     request = visit.claim.request
     return Known(
         result.status, _validator(result.header("etag")), _validator(result.header("last-modified")),
-        xxhash.xxh3_64_hexdigest(result.body), _said(visit.rows), error, request.url if request.hops else "", by,
+        _body(result), _said(visit.rows), error, request.url if request.hops else "", by,
     )  # fmt: skip
 
 
@@ -92,6 +92,11 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
 
 def _validator(value: str | None) -> str:
     return value if value and len(value) <= LONGEST and value.isprintable() else ""
+
+
+def _body(page: Page) -> str:
+    """A hash of it, 16 digits."""
+    return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
 
 
 def _said(rows: list[Row]) -> str:

@@ -17,7 +17,7 @@ from gossamer.politeness.blocks import block
 from gossamer.politeness.blocks.own import Blocks
 from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
-from gossamer.request import Request, split
+from gossamer.request import FILE, Request, split
 from gossamer.road.decide import REDIRECTS, retry_after, wait
 from gossamer.road.rungs import Allowed, Rungs
 from gossamer.verdict import Drop
@@ -50,6 +50,8 @@ class Gate:
         ladder: Allowed = lambda request: ("plain",),
     ) -> None:  # fmt: skip
         self._opens, self._ladder = opens, ladder
+        self.files = True
+        """Whether files of items are asked for."""
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
@@ -58,6 +60,8 @@ class Gate:
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Why this claim may not be visited, or None."""
+        if claim.request.use == FILE and not self.files:
+            return Drop(skip="filter", detail="--files off")
         if claim.trouble and (why := Trouble.of(claim.trouble).given_up):
             return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
         if claim.robots in (0, access.OPEN) or not self._treat(claim.host).obey:

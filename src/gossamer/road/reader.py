@@ -12,6 +12,7 @@ from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
+from gossamer.road.keeping import Rows, named
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Taken, Taker
@@ -49,7 +50,15 @@ class Reader:
         """The run's name, for the items of sites of which a whole run sees all."""
         self.watched: frozenset[str] = frozenset()
         """Fields whose coverage is watched: pages that lack one are kept."""
-        self._making = makers(sites)
+        self.functions = any(one.site.functions for one in sites)
+        """Whether pages are read by functions of a site."""
+        self.fetches = True
+        """Whether the files that items name are asked for."""
+        self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
+        """Makes the rows of a page's links, where they are wanted."""
+        self._making = makers(sites, key)
+        complete, version = {one.name for one in sites if one.site.complete}, {one.name: one.version for one in sites}
+        self.rows = Rows(key, lambda site: self.run if site in complete else "", lambda site: version.get(site, ""))
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that was last looked at for what it lacks."""
@@ -99,6 +108,8 @@ class Reader:
             if grown:
                 taken.skip("trap", len(grown))
         rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
+        if self.graph is not None and page.status != 304:
+            rows += self.graph(page, claim.request, document)
         return Read(rows, taken)
 
     def again(self, claim: Claim, page: Page) -> Read | None:
@@ -115,14 +126,15 @@ class Reader:
         """A page of a site file: its function's items and requests; an error keeps the page for replay."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
-        taken, rows, counts = Taken(), list[Row](), dict[str, int]()
+        taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
         if parsed.missing:
             page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
         if parsed.error is None:
             self._follow(site, view, parsed, links, taken)
         if parsed.error is None:
             made = self._making(site).make(parsed, view)
-            rows = [self._item(site, claim, page, one, counts) for one in made if not one.dropped]
+            stored = [one for one in made if not one.dropped]
+            rows = [self._item(site, claim, page, one, counts) for one in stored]
             if dropped := len(made) - len(rows):
                 counts["dropped"] = dropped
         else:
@@ -134,6 +146,13 @@ class Reader:
         if parsed.function or parsed.error:
             self._counting[site.name].page(counts, parsed.error is None)
         items = len(rows) - counts.get("rejected", 0)
+        if parsed.error is None and any(one.names for one in stored):
+            pairs = [(row, one.names) for row, one in zip(rows, stored, strict=True)]
+            rows += named(self.rows, site.name, page, claim, pairs, self.taker, taken, self.fetches)
+            if beyond := sum(one.beyond for one in stored):
+                taken.skip("trap", beyond)
+        if self.graph is not None:
+            rows += self.graph(page, claim.request, document)
         if self.pages:
             rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
         return Read(rows, taken, items, counts, parsed.error)
@@ -190,6 +209,14 @@ class Reader:
             if made.fields[field] in (None, "", []):
                 self.keep(page, claim.request, f"{site.name}: {made.kind}: {field}: it has no value")
         return Row(made.kind, made.key, {**made.fields, **seen}, self.run if site.site.complete else "")
+
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
+        """What a file gives that is kept (`keeping`): its row, and as any URL a record."""
+        rows = [row] if row is not None else []
+        if self.pages:
+            record = page_record(claim.request, page, error=error)
+            rows.append(page_row(record, self.key(record.requested_url)))
+        return Read(rows, Taken(), counts={"files": 1} if row is not None and error is None else {})
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
         """The record of a URL that failed for good. A page that lacks what was waited for is kept."""

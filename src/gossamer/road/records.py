@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from xxhash import xxh3_128_hexdigest
+
 from gossamer.masking import mask
 from gossamer.page import Exchange, Failure, Page
+from gossamer.parsing.html import Document
+from gossamer.parsing.links import links_of
 from gossamer.request import Request
 from gossamer.road.again import GONE
-from gossamer.visit import RAW, Asked, Attempt, Claim, PageRecord, Raw, Row
+from gossamer.visit import RAW, Asked, Attempt, Claim, Edge, PageRecord, Raw, Row
+
+MOST_EDGES = 5000
+"""Links of a page that become rows."""
 
 
 def moment(seconds: float) -> str:
@@ -75,6 +83,20 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
 def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """What was tried before a result, each with its outcome and error."""
     return [(one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before]
+
+
+def edges(
+    crawl: str, key: Callable[[str], str], kind: str, page: Page, request: Request, document: Document
+) -> list[Row]:
+    """The links of a page as rows of this kind, MOST_EDGES of them. `key`: the canonical form of a URL."""
+    source = key(request.hops[0] if request.hops else request.url)
+    found: dict[str, Row] = {}
+    for link in links_of(document, MOST_EDGES):
+        target = key(link.url)
+        edge = Edge(source, target, page.url, link.text, link.nofollow, link.kind, crawl, moment(page.fetched_at))
+        name = xxh3_128_hexdigest(f"{source}\n{target}".encode("utf-8", "replace"))
+        found.setdefault(name, Row(kind, name, edge))
+    return list(found.values())
 
 
 _CODED = ("content-encoding", "content-length", "transfer-encoding")

@@ -12,8 +12,9 @@ from typing import Protocol
 
 import msgspec
 
+from gossamer import assets
 from gossamer import url as urls
-from gossamer.request import Request, entry, pack, split
+from gossamer.request import FILE, Request, entry, pack, split
 from gossamer.visit import Adds, Claim
 
 ROOM = 50_000
@@ -33,6 +34,8 @@ class Filter(Protocol):
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
     def near(self, url: str, host: str, depth: int) -> bool: ...
+
+    def lone(self, url: str, host: str) -> str | None: ...
 
 
 class Taken(msgspec.Struct):
@@ -165,7 +168,10 @@ class Taker:
         Returns the reason why it is refused, which is counted, too; None when it is taken.
         """
         _, host, _ = split(request.url)
-        reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth, beside)
+        if request.use == FILE:
+            reason = self.scope.lone(request.url, host)
+        else:
+            reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth, beside)
         if reason is not None:
             taken.skip(reason)
             if not self._held(reason, request.url, host, request.depth):
@@ -182,6 +188,7 @@ class Taker:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """The fingerprint by which the seen-set knows a request; another edition of a page is another one."""
+        edition = edition or assets.edition(request, self._key)
         canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
         return urls.fingerprint(whole, self._seed)

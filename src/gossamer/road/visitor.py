@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 from urllib.parse import urljoin
@@ -9,20 +10,22 @@ from urllib.parse import urljoin
 import msgspec
 
 from gossamer.page import Failure, Page
+from gossamer.parsing import pdf
 from gossamer.politeness import pace
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
-from gossamer.request import Request, split
+from gossamer.request import FILE, Request, infrastructure, split
 from gossamer.road import again, records
 from gossamer.road.climbing import Climbing
 from gossamer.road.decide import answered, wait
 from gossamer.road.fetching import Fetching, Solve
 from gossamer.road.gate import Gate, Treatment, felt
+from gossamer.road.keeping import Keeping
 from gossamer.road.members import Members
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Taken, Taker
-from gossamer.verdict import Done, Drop, Later, Redirected, Retry, Verdict
+from gossamer.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
@@ -42,13 +45,17 @@ class Read(msgspec.Struct):
 
 
 class Reader(Protocol):
-    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value."""
+    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`: whether there is one."""
+
+    functions: bool
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read: ...
 
     def lacks(self, page: Page) -> str: ...
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
+
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read: ...
 
 
 class Visitor:
@@ -62,7 +69,7 @@ class Visitor:
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
-        members: Members | None = None, raw: bool = False,
+        members: Members | None = None, raw: bool = False, keeping: Keeping | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -73,7 +80,7 @@ class Visitor:
             by=by or "",
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.by, self.raw = sharing, by, raw
+        self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -89,7 +96,7 @@ class Visitor:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 if self.by is not None:
                     again.note(refused, None, self.by)
-                put(refused if self.nearer is None else self.nearer.ends(refused))
+                put(refused if self.nearer is None or claim.request.use == FILE else self.nearer.ends(refused))
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
@@ -97,7 +104,7 @@ class Visitor:
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.around(go)
-            if self.nearer is None:
+            if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
                 put(await go(chosen))
             else:
                 put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
@@ -125,7 +132,7 @@ class Visitor:
         put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:
-        if self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
+        if claim.request.use != FILE and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
             await self.anchored()  # the worker that met the redirected seed knows more
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
@@ -148,6 +155,10 @@ class Visitor:
         match verdict:
             case Done():
                 assert isinstance(result, Page)
+                if claim.request.use == FILE and self.keeping is not None:
+                    return await self._file(claim, result, verdict, began, self.keeping)
+                if self.reader.functions and pdf.is_pdf(result.body) and pdf.available():
+                    result.text = await asyncio.to_thread(pdf.text, result.body)
                 if self.nearer is not None and verdict.error is None:
                     self.nearer.keep(claim.request, result)
                 return self._done(claim, result, verdict, began)
@@ -168,8 +179,20 @@ class Visitor:
             visit.size += result.wire + 2000
         return visit
 
-    def _done(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        read = self.reader.read(claim, page, verdict.error)
+    async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:
+        """A file is kept instead of read, or refused as an answer would have been."""
+        row, reason = await keeping.kept(claim.request, page, verdict.error)
+        if reason is not None and reason != verdict.error:
+            drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
+            visit = self._dropped(claim, drop, page, began)
+            visit.rows[-1:] = [row] if row is not None else []
+            return visit
+        visit = self._done(claim, page, verdict, began, self.reader.file(claim, page, row, verdict.error))
+        visit.size += len(row.data.get("text") or "") if row is not None and isinstance(row.data, dict) else 0
+        return visit
+
+    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read | None = None) -> Visit:
+        read = read or self.reader.read(claim, page, verdict.error)
         error = read.error or verdict.error
         counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
         counts = {**counts, **read.counts, "found": read.taken.found, "bytes": page.wire}
@@ -196,7 +219,7 @@ class Visitor:
             child = msgspec.structs.replace(child, headers=None)  # they were meant for that origin alone
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
-        flags = "ri" if request.use and request.use.startswith("@") else "rf"
+        flags = "ri" if infrastructure(request) else "rf"
         self.taker.request(child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host)
         counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
         counts |= {"found": taken.found, "bytes": result.wire}
@@ -219,25 +242,24 @@ class Visitor:
         )
         return Visit(
             claim,
-            settle,
-            began,
-            counts={"bytes": result.wire},
-            attempts=self._attempt(claim, result, "retry", verdict.reason),
-        )
+            settle, began, counts={"bytes": result.wire}, attempts=self._attempt(claim, result, "retry", verdict.reason),
+        )  # fmt: skip
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
         visit = Visit(claim, Settle(claim.token, "k"), began if sent else 0.0)
-        infrastructure = (claim.request.use or "").startswith("@")
+        infra = infrastructure(claim.request)
         if verdict.error:
             visit.settle = Settle(claim.token, "x", reason=verdict.error, detail=verdict.detail)
             visit.rows = self.reader.failed(claim, result, verdict.error)
-        elif infrastructure:
+        elif infra:
             visit.counts = {"infra": -1}
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
-        if not infrastructure:
+        if not infra:
             visit.counts |= answered(claim.request)
+        if claim.request.use == FILE and self.keeping is not None:
+            visit.rows = [*visit.rows, self.keeping.refused(claim.request, result, verdict)]
         if result is not None:
             if sent and visit.settle.action == "k":
                 visit.settle.action = "d"

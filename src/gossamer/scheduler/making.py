@@ -85,7 +85,7 @@ def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, se
     day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
     outputs = [(spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs]
     options = task.options
-    for name in ("pages", "attempts"):
+    for name in ("pages", "attempts", "graph", "files"):
         if isinstance(spec := options.get(name), str):
             options = {**options, name: spec.replace("{date}", day).replace("{run}", moment)}
     task = msgspec.structs.replace(task, outputs=outputs, options=options)

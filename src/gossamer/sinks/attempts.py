@@ -8,18 +8,23 @@ import msgspec
 import xxhash
 
 from gossamer.sinks.columns import Columns, struct_columns
-from gossamer.visit import Attempt, Row
+from gossamer.visit import LINK, Attempt, Row
 
 _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
-RECORDS = ("page", TABLE)
+RECORDS = ("page", TABLE, LINK)
 """Kinds of rows that are no items: nothing is kept of what they were before."""
+
+
+def files(form: str) -> bool:
+    """Whether rows of one kind have files of their own."""
+    return form in ("jsonl", "csv", "parquet", "stdout")
 
 
 def kind(form: str) -> str:
     """Their kind: a database's table has a name, a file takes nothing else."""
-    return "" if form in ("jsonl", "csv", "parquet", "stdout") else TABLE
+    return "" if files(form) else TABLE
 
 
 def attempt_columns(form: str) -> Columns:

@@ -7,7 +7,7 @@ of the URL say the rest: `endpoint`, `region`, `user`, `anonymous=yes`.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl
 
 from gossamer.errors import ConfigError, SinkError, UsageError
@@ -15,6 +15,8 @@ from gossamer.extras import install
 from gossamer.masking import mask
 
 PIECE = 8 << 20
+WHOLE = 32 << 20
+"""Bytes that are sent in one piece."""
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
@@ -64,6 +66,29 @@ class Away:
             raise OSError(said(error)) from error
         if there != len(data):
             raise OSError(f"{name} has {there} bytes there, {len(data)} here")
+
+    def put(self, name: str, file: BinaryIO, size: int) -> None:
+        """Have a file's bytes there; what is there in this size already stays. Raises as `send`."""
+        try:
+            try:
+                if int(self._store.stat(name).content_length) == size:
+                    return
+            except self._errors.NotFound:
+                pass
+            file.seek(0)
+            if size <= WHOLE:
+                self._store.write(name, file.read())
+            else:
+                with self._store.open(name, "wb") as into:  # in parts: it is there when it is closed, and not before
+                    while piece := file.read(PIECE):
+                        into.write(piece)
+            there = int(self._store.stat(name).content_length)
+        except (self._errors.PermissionDenied, self._errors.ConfigInvalid) as error:
+            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+        except self._wrong as error:
+            raise OSError(said(error)) from error
+        if there != size:
+            raise OSError(f"{name} has {there} bytes there, {size} here")
 
     def names(self) -> list[tuple[str, int]]:
         """All objects, and their sizes. Raises SinkError."""

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
+from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
@@ -206,7 +207,7 @@ class Cassandra:
             table, called = Table(kind, self._columns), self._name(kind)
             self._make(called.strip('"'), table.columns, '"_key"')
             states = ", ".join(f'"{column}"' for column in _STATES)
-            select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind != "page" else '"_key"', called)
+            select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind not in RECORDS else '"_key"', called)
             insert = self._session.prepare(_insert(called, table.columns))
             self._tables[kind] = table, insert, self._session.prepare(select)
         return self._tables[kind]

@@ -97,10 +97,11 @@ def item_columns(items: Iterable[type]) -> dict[str, tuple[Column, ...]]:
 
 
 def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
-    """The columns of a struct's fields; a field `ts` is a moment."""
+    """The columns of a struct's fields; a field `ts` or `seen_at` is a moment."""
     hints = typing.get_type_hints(struct)
     return tuple(
-        Column(name, "time" if name == "ts" else column_type(hints[name])) for name in struct.__struct_fields__
+        Column(name, "time" if name in ("ts", "seen_at") else column_type(hints[name]))
+        for name in struct.__struct_fields__
     )
 
 

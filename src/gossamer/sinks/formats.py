@@ -13,7 +13,7 @@ from gossamer.masking import mask
 from gossamer.parts import FileSink, TableSink
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.place import FORMS, Place, check, place
-from gossamer.visit import Row
+from gossamer.visit import LINKS, Row
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
@@ -121,7 +121,7 @@ def kind_path(path: str, kind: str) -> str:
     >>> kind_path("out/all.csv", "book"), kind_path("out/all.csv", "page")
     ('out/all.book.csv', 'out/all.csv')
     """
-    if kind in ("", "page"):
+    if kind in ("", "page", LINKS):
         return path
     folder, name = os.path.split(path)
     stem, dot, ending = name.rpartition(".")

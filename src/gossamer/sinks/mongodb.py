@@ -18,6 +18,7 @@ import msgspec
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
+from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, Columns, cell
 from gossamer.sinks.history import HISTORY, SIGHTINGS, Name, Past, State, stored
 from gossamer.sinks.place import Place, name
@@ -172,12 +173,12 @@ class Mongo:
             client.close()
 
     def _items(self) -> set[str]:
-        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {"page"}
+        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {*RECORDS}
 
     def _collection(self, kind: str) -> Any:
         rows = self._base[self._name(kind)]
         if kind not in self._made:
-            if kind != "page":
+            if kind not in RECORDS:
                 rows.create_index("_url")
             self._made.add(kind)
         return rows

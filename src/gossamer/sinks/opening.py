@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
+from gossamer.sinks import graph as graphs
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import WHOLE, open_output, parse
 from gossamer.sinks.formats import FileOutput as Files
 from gossamer.sinks.jsonl import JsonLines
-from gossamer.visit import ASIDE, RAW, Row
+from gossamer.visit import ASIDE, LINK, LINKS, RAW, Row
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
@@ -33,6 +34,7 @@ class Own(NamedTuple):
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
     own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".", attempts: str | None = None,
+    graph: str | None = None,
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
     those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
@@ -61,15 +63,19 @@ def open_all(
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner, folder=folder), _page)
     if attempts is not None:
-        put(*_attempts(attempts, owner, folder))
+        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder))
+    if graph is not None:
+        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder), partial(_of_sites, sites))
-    places = [sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables]
-    counted = Counter(places)
-    for path, n in counted.items():
+    _distinct([sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables])
+    return files, tables
+
+
+def _distinct(places: Sequence[str]) -> None:
+    for path, n in Counter(places).items():
         if n > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
-    return files, tables
 
 
 def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
@@ -77,12 +83,14 @@ def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
     return [SomeTable(table, stored) for table in tables]
 
 
-def _attempts(spec: str, owner: str, folder: str) -> tuple[Any, Wanted]:
-    """The output of the requests made, and what it takes."""
+def _records(
+    option: str, spec: str, columns: Callable[[str], Columns], kind: Callable[[str], str], owner: str, folder: str
+) -> tuple[Any, Wanted]:
+    """The output of records of one kind, and what it takes."""
     form = parse(spec).format
     if form in WHOLE:
-        raise UsageError(f"--attempts {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
-    return open_output(spec, attempt_columns(form), owner=owner, folder=folder), partial(_of_kind, kind(form))
+        raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
+    return open_output(spec, columns(form), owner=owner, folder=folder), partial(_of_kind, kind(form))
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:
@@ -110,8 +118,8 @@ def _raw(row: Row) -> bool:
 
 
 def stored(row: Row) -> bool:
-    """Whether a row is for outputs of any kind: nothing kept aside, no whole answer, no attempt."""
-    return row.kind not in (ASIDE, RAW, "", TABLE)
+    """Whether a row is for outputs of any kind: nothing kept aside, no whole answer, no attempt, no link."""
+    return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
 class SomeFiles:

@@ -13,6 +13,7 @@ from typing import Any
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
+from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
@@ -154,7 +155,7 @@ class Postgres:
         """Kinds of items that are here, as far as we know."""
         self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")}
-        return {*self._columns, *self._tables, *told} - {"page"}
+        return {*self._columns, *self._tables, *told} - {*RECORDS}
 
     def drop(self) -> None:
         """See `upserting.Driver`."""
@@ -181,7 +182,7 @@ class Postgres:
         if kind in self._tables:
             return self._tables[kind]
         table, called = Table(kind, self._columns, whole=self._given.get("as") == "jsonb"), self._name(kind)
-        if kind != "page":
+        if kind not in RECORDS:
             self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
             self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         self._made(
@@ -190,7 +191,7 @@ class Postgres:
             "_key",
             f"table {called} of {self.where} is not gossamer's: name another with ?table=",
         )
-        if kind != "page":
+        if kind not in RECORDS:
             index = _quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
             if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
                 self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} (_url)")

@@ -16,6 +16,7 @@ import msgspec
 
 from gossamer.errors import SinkAway, SinkError
 from gossamer.sinks.aside import Refuse
+from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
 from gossamer.sinks.rows import fitted
@@ -124,7 +125,7 @@ class Upserts:
             kinds.setdefault(row.kind, []).append(row)
         with self._driver.begin():
             for kind, group in sorted(kinds.items()):
-                if kind == "page":
+                if kind in RECORDS:
                     written: list[Written] = [(row, None) for row in {row.key: row for row in group}.values()]
                     self._driver.put(kind, written, careful)
                 else:
@@ -170,8 +171,8 @@ class Table:
     def __init__(self, kind: str, columns: Columns, *, whole: bool = False) -> None:
         declared = None if whole else columns.get(kind)
         self.whole = declared is None
-        own = [Column("data", "json"), *(OURS if kind != "page" else ())] if declared is None else declared
-        kept = STORED if kind != "page" else ()
+        own = [Column("data", "json"), *(OURS if kind not in RECORDS else ())] if declared is None else declared
+        kept = STORED if kind not in RECORDS else ()
         between = [column for column in (*own, *kept) if column.name not in ("_key", EXTRA)]
         self.columns: tuple[Column, ...] = (Column("_key"), *between, Column(EXTRA, "json"))
         self.names = tuple(column.name for column in self.columns)
@@ -193,7 +194,7 @@ class Table:
     def _whole(self, row: Row, state: State | None) -> dict[str, Any]:
         data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
         if self.whole:
-            ours = {column.name for column in OURS} if row.kind != "page" else set()
+            ours = {column.name for column in OURS} if row.kind not in RECORDS else set()
             own = {field: value for field, value in data.items() if field not in ours}
             data = {**{field: value for field, value in data.items() if field in ours}, "data": own}
         if state is not None:

@@ -29,6 +29,8 @@ class Needs(NamedTuple):
     render: Render = USUAL
     session: str = ""
     """The site whose accounts are logged in there."""
+    types: tuple[str, ...] = ()
+    """Beginnings of media types that are read beside those of text."""
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
@@ -55,6 +57,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
         next((site.proxies for site in own if site.proxies is not None), None),
         next((site.render for site in own if site.render != USUAL), USUAL),
         next((site.name for site in own if site.session is not None), ""),
+        tuple(dict.fromkeys(one.removesuffix("*") for site in own for one in site.types)),
     )
 
 

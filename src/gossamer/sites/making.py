@@ -9,6 +9,8 @@ import msgspec
 import xxhash
 
 from gossamer import item as items
+from gossamer import url as urls
+from gossamer.assets import FILES, File, Named, marks
 from gossamer.parsing.view import View
 from gossamer.pipeline.schema import Fault, Schema, schema
 from gossamer.pipeline.steps import Fields, ready, through
@@ -30,13 +32,17 @@ class Made(msgspec.Struct):
     """Hash of the fields but those that its class ignores, 16 hex digits."""
     dropped: str = ""
     faults: Sequence[Fault] = ()
+    names: Sequence[Named] = ()
+    """Files and other items that it names."""
+    beyond: int = 0
+    """Those of them that are more than their field may name."""
 
 
 class Making:
-    """Makes the items of one site in one crawl; its steps may remember."""
+    """Makes the items of one site in one crawl; its steps may remember. `canonical`: the form in which items name files."""
 
-    def __init__(self, site: LoadedSite) -> None:
-        self.site, self._steps = site, ready(site.site.steps)
+    def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
+        self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
     def make(self, parsed: Parsed, view: View) -> list[Made]:
@@ -60,6 +66,8 @@ class Making:
         made = Made(end.item.kind, end.item, dropped=end.dropped, faults=end.faults)
         if made.dropped or made.faults:
             return made
+        if cls is not None and marks(cls):
+            made.names, made.beyond = self._named(cls, made.fields, view)
         try:
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
             made.content = xxhash.xxh3_64_hexdigest(_bytes(said))
@@ -69,6 +77,29 @@ class Making:
         key = given if given is not None else made.fields.get(own) if own else None
         made.key = str(key) if key is not None else made.content
         return made
+
+    def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
+        """What the marks of a class find in an item, and how many are too many; the URLs of files become absolute and canonical there."""
+        found, beyond = list[Named](), 0
+        for field, mark in marks(cls):
+            value = fields.get(field)
+            several = isinstance(value, list | tuple)
+            given = [one for one in (value if several else (value,)) if one is not None]  # type: ignore[union-attr] # several
+            if isinstance(mark, File):
+                made = [self._file(field, at, mark, str(one), view) for at, one in enumerate(given)]
+                given = [one.key for one in made]
+                fields[field] = given if several else given[0] if given else None
+            else:
+                made = [Named(field, at, mark.kind, str(one)) for at, one in enumerate(given)]
+            found += made[: mark.most]
+            beyond += max(0, len(made) - mark.most)
+        return found, beyond
+
+    def _file(self, field: str, position: int, mark: File, text: str, view: View) -> Named:
+        url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
+        web = url.startswith(("http://", "https://"))
+        rule = msgspec.structs.replace(mark.rule, site=self.site.name)
+        return Named(field, position, FILES, self._canonical(url) if web else text, url if web else "", rule)
 
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)
@@ -85,9 +116,9 @@ def _bytes(fields: dict[str, Any]) -> bytes:
         return repr(sorted(fields.items())).encode("utf-8", "surrogatepass")
 
 
-def makers(sites: Sequence[LoadedSite]) -> Callable[[LoadedSite], Making]:
+def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Callable[[LoadedSite], Making]:
     """The making of each site, one a crawl."""
-    known = {id(site): Making(site) for site in sites}
+    known = {id(site): Making(site, canonical) for site in sites}
     return lambda site: known[id(site)]
 
 

@@ -14,7 +14,8 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gossamer import url as urls
-from gossamer.collectors.http import ACCEPT, Resolver
+from gossamer.collectors.http import Resolver
+from gossamer.collectors.transfer import ACCEPT
 from gossamer.collectors.unlocker.shape import (
     BANNED,
     BUSY,

@@ -1,0 +1,230 @@
+"""What a file of an item costs, and the text of a PDF: CPU of the crawling process, beside that of the libraries alone.
+
+    python benchmarks/files.py [--files 2000] [--rounds 3] [--pdf FILE ...]
+
+A web in a process of its own serves a page with an item for each 50 files, and the files, all different, of 8 KiB and of 256 KiB. Counted
+is the CPU (user and system) of the process that crawls, all threads; the store is another process. Taken off is the same crawl with
+`--files off`. The floor: pycurl, one handle, the bytes hashed as they come, written beside their place, synced, renamed.
+
+PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf; CPU a page, and how its words agree
+with a text of the same document (FILE.html beside FILE.pdf), where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import html
+import http.server
+import io
+import multiprocessing
+import os
+import random
+import re
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pycurl
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from files.made import SITE
+from files.serving import pdf as made_pdf
+from gossamer.door import crawl
+from gossamer.job import Job, Output
+from gossamer.parsing import pdf
+from gossamer.settings import Settings
+
+EACH = 50
+
+
+def web(size: int, count: int, pipe: Any) -> None:
+    """Serve pages and files until it is killed."""
+    body = bytearray(b"\x89PNG\r\n\x1a\n" + bytes(8) + (64).to_bytes(4, "big") * 2 + random.Random(1).randbytes(size))
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            name = self.path.strip("/")
+            if name == "robots.txt":
+                kind, data = "text/plain", b""
+            elif name.endswith(".png"):
+                kind, data = "image/png", bytes(body) + name.encode()
+            else:
+                first = int(name or 0) * EACH
+                tags = "".join(f"<img src=/{n}.png>" for n in range(first, min(first + EACH, count)))
+                more = f"<a class=next href=/{first // EACH + 1}>" if first + EACH < count else ""
+                kind, data = "text/html", f"<li id=i{first} data-maker=m>{tags}</li>{more}".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Keep quiet."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    pipe.send(server.server_port)
+    server.serve_forever()
+
+
+@contextlib.contextmanager
+def serving(size: int, count: int) -> Iterator[int]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=web, args=(size, count, theirs), daemon=True)
+    process.start()
+    yield ours.recv()
+    process.kill()
+    process.join()
+
+
+def spent() -> float:
+    """Seconds of CPU of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def crawled(port: int, count: int, *, files: bool) -> tuple[float, float]:
+    """CPU and time of a crawl."""
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        folder = Path(name)
+        (folder / "shop.py").write_text(SITE.replace("{url}", f"http://127.0.0.1:{port}"))
+        settings = Settings(data=f"{name}/data", delay=(0.0, 0.0), per_host=32, allow_private=("127.0.0.0/8",))
+        job = Job(
+            targets=[f"{name}/shop.py"],
+            settings=settings,
+            outputs=[Output(f"{name}/out.jsonl")],
+            files=None if files else "off",
+        )
+        began, before = time.monotonic(), spent()
+        summary = asyncio.run(crawl(job))
+        assert summary.files == (count if files else 0), summary
+        return spent() - before, time.monotonic() - began
+
+
+def floor(port: int, count: int) -> float:
+    """CPU of the libraries alone."""
+    curl = pycurl.Curl()
+    with tempfile.TemporaryDirectory(prefix="gt-") as name:
+        before = spent()
+        for n in range(count):
+            parts, digest = io.BytesIO(), sha256()
+
+            def took(data: bytes, parts: io.BytesIO = parts, digest: Any = digest) -> None:
+                digest.update(data)
+                parts.write(data)
+
+            curl.setopt(pycurl.URL, f"http://127.0.0.1:{port}/{n}.png")
+            curl.setopt(pycurl.WRITEFUNCTION, took)
+            curl.perform()
+            found = digest.hexdigest()
+            os.makedirs(f"{name}/{found[:2]}", exist_ok=True)
+            with open(f"{name}/{found[:2]}/.{n}", "wb") as file:
+                file.write(parts.getbuffer())
+                file.flush()
+                os.fdatasync(file.fileno())
+            os.rename(f"{name}/{found[:2]}/.{n}", f"{name}/{found[:2]}/{found}")
+        return spent() - before
+
+
+def files(count: int, rounds: int) -> None:
+    for size in (8 << 10, 256 << 10):
+        ours, bare, rates = [], [], []
+        with serving(size, count) as port:
+            for _ in range(rounds):
+                with_files, seconds = crawled(port, count, files=True)
+                without, _ = crawled(port, count, files=False)
+                ours.append((with_files - without) / count * 1e6)
+                rates.append(count / seconds)
+                bare.append(floor(port, count) / count * 1e6)
+        print(
+            f"{size >> 10} KiB: {statistics.median(ours):.0f} us CPU a file, libraries alone {statistics.median(bare):.0f} us, "
+            f"{statistics.median(rates):.0f} files/s", flush=True,
+        )  # fmt: skip
+
+
+def words(text: str) -> Counter[str]:
+    """The words of a text."""
+    return Counter(re.findall(r"\w{2,}", text.lower()))
+
+
+def by_pdfium(body: bytes) -> str:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(body)
+    texts = [page.get_textpage().get_text_range() for page in document]
+    document.close()
+    return "\n\n".join(texts)
+
+
+def by_pypdf(body: bytes) -> str:
+    import pypdf
+
+    return "\n\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(body)).pages)
+
+
+def pdfs(paths: list[Path], rounds: int) -> None:
+    import pypdfium2
+
+    named = [(path.name, path.read_bytes(), path.with_suffix(".html")) for path in paths]
+    named.append(("made: 500 pages of a line", made_pdf(*(f"Page {n} of many" for n in range(500))), Path("-")))
+    ways: dict[str, Callable[[bytes], str]] = {"ours": pdf.text, "PDFium": by_pdfium, "pypdf": by_pypdf}
+    pdf.text(made_pdf("warm"))
+    for name, body, source in named:
+        document = pypdfium2.PdfDocument(body)
+        pages = len(document)
+        document.close()
+        truth = (
+            words(html.unescape(re.sub(r"<[^>]+>", " ", source.read_text(errors="replace"))))
+            if source.exists()
+            else None
+        )
+        for way, call in ways.items():
+            took, text = [], ""
+            for _ in range(rounds):
+                before = spent() + child()
+                text = call(body)
+                took.append(spent() + child() - before)
+            said = ""
+            if truth is not None:
+                own, found = words(text), sum((words(text) & truth).values())
+                said = f", {found / truth.total():.1%} of the source's words; {found / max(1, own.total()):.1%} of its own are there"
+            print(
+                f"{name} ({pages} pages), {way}: {statistics.median(took) / pages * 1000:.2f} ms CPU a page{said}",
+                flush=True,
+            )
+
+
+def child() -> float:
+    """Seconds of CPU of the process that reads PDFs."""
+    one = pdf._CHILDREN[0]._process.pid if pdf._CHILDREN else 0
+    if not one:
+        return 0.0
+    fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """All of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pdf", type=Path, nargs="*", default=[])
+    options = parser.parse_args()
+    pdfs(options.pdf, max(options.rounds, 5))
+    files(options.files, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the process of `pdf` runs: PDFium, with little memory, no files and an end to each document. It needs nothing else of ours."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import resource
+import signal
+import struct
+import sys
+from typing import Any
+
+MEMORY = 1 << 30
+_ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
+
+
+def main() -> None:
+    """Read documents until there are no more."""
+    import pypdfium2
+
+    codecs.lookup("utf-16-le")  # no file is opened from here on
+    bounds = {resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 3}
+    for what, most in bounds.items():  # three files: what is open already
+        with contextlib.suppress(ValueError, OSError):  # macOS has no bound of memory
+            resource.setrlimit(what, (most, most))
+    source = os.fdopen(0, "rb", buffering=1 << 20)
+    while head := source.read(_ASK.size):
+        size, pages, seconds, signs = _ASK.unpack(head)
+        body = source.read(size)
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process, whatever PDFium does
+        try:
+            _document(pypdfium2, body, pages, signs)
+        except (pypdfium2.PdfiumError, MemoryError, ValueError, OverflowError):
+            pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _put(_SIZE.pack(0))
+
+
+def _document(library: Any, body: bytes, pages: int, signs: int) -> None:
+    document = library.PdfDocument(body)
+    try:
+        for number in range(min(len(document), pages)):
+            try:
+                page = document[number]
+            except library.PdfiumError:
+                continue
+            held = page.get_textpage()
+            said = held.get_text_range(0, min(held.count_chars(), signs)) if held.count_chars() else ""
+            held.close()
+            page.close()
+            signs -= len(said)
+            text = "\n".join(" ".join(line.split()) for line in said.splitlines()).strip().encode("utf-8", "replace")
+            _put(_SIZE.pack(len(text) + 1) + text)
+            if signs <= 0:
+                return
+    finally:
+        document.close()
+
+
+def _put(data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(1, rest) :]
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    main()

@@ -1,0 +1,94 @@
+"""Files of items by the hash of their content, `ab/SHA256`, in a folder or a store of objects (`--files`): each content once.
+
+A file is durable before the row that names it is written; one that no row names (a kill came between) does no harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from typing import BinaryIO
+
+from gossamer.errors import SinkAway, UsageError
+from gossamer.sinks.away import Away
+from gossamer.sinks.exact import failure, sync, sync_folder
+from gossamer.sinks.formats import AWAY
+
+OFF = "off"
+"""What stands for a place where files are not to be fetched."""
+PIECE = 1 << 20
+
+
+def place(spec: str) -> str:
+    """What stands after `--files`: a folder made absolute, a URL as it is. Raises UsageError."""
+    scheme, colon, _ = spec.partition("://")
+    if colon and scheme not in AWAY:
+        raise UsageError(
+            f"--files {spec}: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
+        )
+    return spec if colon or spec == OFF else os.path.abspath(spec)
+
+
+class Files:
+    """One place. Its methods are called from several threads at once."""
+
+    def __init__(self, where: str) -> None:
+        """`where`: as `place` says. Raises UsageError, ConfigError."""
+        self._away = Away(where) if "://" in where else None
+        self._folder = where
+        self._known: set[str] = set()
+
+    def prepare(self) -> None:
+        """See whether files can be kept there. Raises SinkError, DiskFull."""
+        if self._away is not None:
+            self._away.check()
+            return
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+        except OSError as error:
+            raise failure(self._folder, error) from error
+
+    def keep(self, file: BinaryIO, size: int, name: str) -> str:
+        """Have a file there under the hash of its content; its path within the place. Raises SinkError, DiskFull; SinkAway, then
+        it is called again."""
+        path = f"{name[:2]}/{name}"
+        if name not in self._known:
+            try:
+                if self._away is not None:
+                    self._away.put(path, file, size)
+                else:
+                    self._put(path, file, size)
+            except OSError as error:
+                if self._away is not None:
+                    raise SinkAway(f"{self._away.url}: {error}") from error
+                raise failure(self._folder, error) from error
+            if len(self._known) >= 100_000:
+                self._known.clear()
+            self._known.add(name)
+        return path
+
+    def _put(self, path: str, file: BinaryIO, size: int) -> None:
+        """Write it beside its place and move it there."""
+        target, folder = f"{self._folder}/{path}", f"{self._folder}/{path[:2]}"
+        with contextlib.suppress(FileNotFoundError):
+            if os.stat(target).st_size == size:
+                return
+        fresh = not os.path.isdir(folder)
+        os.makedirs(folder, exist_ok=True)
+        aside = f"{folder}/.{secrets.token_hex(6)}"
+        file.seek(0)
+        try:
+            with open(aside, "wb") as into:
+                shutil.copyfileobj(file, into, PIECE)
+                into.flush()
+                sync(into.fileno())
+            os.rename(aside, target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
+        sync_folder(folder)
+        if fresh:
+            sync_folder(self._folder)
