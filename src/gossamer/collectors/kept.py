@@ -70,6 +70,12 @@ class Kept:
         """All URLs (keys) that are answered."""
         return list(self._places)
 
+    def again(self) -> None:
+        """Open the files anew: after a fork they would be read by both."""
+        names = [file.name for file in self._files]
+        self.close()
+        self._files = [one.open("rb") for one in map(Path, names)]
+
     def close(self) -> None:
         """Close the files."""
         for file in self._files:

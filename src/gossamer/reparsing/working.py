@@ -80,18 +80,14 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     return out
 
 
-Make = Callable[[], tuple[Callable[[Sequence[str]], Batch], Callable[[], None]]]
-"""Called in each process: what reads a batch there, and what lets its files go."""
+Make = Callable[[], Callable[[Sequence[str]], Batch]]
+"""Called in each process: what reads a batch there."""
 
 
 def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[Batch, None, None]:
     """The batches read, in their order, by so many processes. Ends them when it is left."""
     if processes < 2 or len(batches) < 2:
-        one, close = make()
-        try:
-            yield from (one(keys) for keys in batches)
-        finally:
-            close()
+        yield from map(make(), batches)
         return
     workers = [_begin(batches[at::processes], make) for at in range(min(processes, len(batches)))]
     try:
@@ -118,7 +114,7 @@ def _begin(batches: Sequence[Sequence[str]], make: Make) -> tuple[int, int]:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(out)
-        one, _ = make()
+        one = make()
         for keys in batches:
             data = msgspec.msgpack.encode(one(keys))
             rest = memoryview(_SIZE.pack(len(data)) + data)

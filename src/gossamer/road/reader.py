@@ -158,6 +158,8 @@ class Reader:
             if problem:
                 parsed.error, parsed.detail = "parse", problem
             return
+        if not (found or shut):
+            return
         base = view.document.base
         if follow not in (None, True):
             found = [href for href in found if any(one.search(base.resolve(href) or "") for one in follow)]
