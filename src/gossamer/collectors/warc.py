@@ -42,6 +42,7 @@ class Line(msgspec.Struct):
     digest: str
     offset: str
     length: str = "0"
+    status: str = ""
     method: str = "GET"
 
 
@@ -117,6 +118,8 @@ class Warc:
             return False  # what was sent along is told in the records alone
         for one in lines:
             place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
+            if one.mime == "warc/revisit" and one.status == "304":
+                continue  # the page is as it was: what was stored then counts
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
@@ -129,8 +132,8 @@ class Warc:
 
     def _enter(self, place: Place, found: Record) -> None:
         url = found.url()
-        if found.kind not in _KINDS:
-            return None
+        if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
+            return None  # of the latter: the page is as it was, and what was stored then counts
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
         asked = asked_of(found)
