@@ -66,7 +66,7 @@ def store(folder: Path, count: int) -> None:
             f"http://docs.test/{n}",
             200,
             "text/html",
-            1700000000.0 + n,
+            1700000000.0 + n / 400,
             Exchange(b"GET / HTTP/1.1\r\n\r\n", HEAD, body),
             Asked(depth=3),
         )

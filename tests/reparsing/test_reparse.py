@@ -77,10 +77,12 @@ def stored(n: int, status: int = 200, **asked: Any) -> Row:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block."""
+    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block, a sitemap, robots.txt."""
     monkeypatch.chdir(tmp_path)
     Path("shop.py").write_text(SITE)
     rows = [stored(n) for n in range(COUNT)] + [stored(100, 302), stored(101, block="cloudflare challenge")]
+    rows += [stored(102, use="@sitemap"), stored(0)]
+    rows[-1].data.url = rows[-1].key = "http://shop.test/robots.txt"
     for sink in (Warc("pages.warc.gz"), Objects("plain")):
         sink.close(sink.append(sink.prepare(), rows))
     return tmp_path
@@ -96,7 +98,7 @@ def test_a_better_parser_is_compared_with_what_was(
     place: Path, archive: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = reparse(capsys, "--archive", archive, "--site", "shop.py", "--processes", "2")
-    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (62, COUNT, 2, COUNT - 1, 1)
+    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (64, COUNT, 4, COUNT - 1, 1)
     assert [why for why in told["reasons"] if "no price" in why and "shop.py:" in why]
     before = place / "before.jsonl"
     before.write_bytes(Path(told["items_file"]).read_bytes())
@@ -239,4 +241,4 @@ def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [stored(200)]))
     told = running.Run(made, place / "plain", sites).work()
-    assert (told.read, told.items) == (COUNT + 3, COUNT)
+    assert (told.read, told.items) == (COUNT + 5, COUNT)

@@ -248,7 +248,7 @@ def _answer(found: Record, block: bytes, most: int) -> Kept | None:
     end = re.search(rb"\r?\n\r?\n", block)
     head = block[: end.end()] if end else block
     body = block[len(head) :]
-    lines = [line + b"\r\n" for line in re.split(rb"\r?\n", head)]
+    lines = [line + b"\r\n" for line in head.replace(b"\r\n", b"\n").split(b"\n")]
     status, headers = parse(lines)
     if not 100 <= status <= 599:
         return None

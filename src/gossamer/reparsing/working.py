@@ -17,7 +17,8 @@ from gossamer.request import Request
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taken
 from gossamer.sinks.jsonl import lines
-from gossamer.visit import Claim, Row
+from gossamer.url import origin
+from gossamer.visit import Asked, Claim, Row
 
 BATCH = 100
 _SIZE = struct.Struct("<I")
@@ -29,7 +30,7 @@ class Batch(msgspec.Struct, array_like=True):
     pages: int = 0
     """Pages that a site function read."""
     passed: int = 0
-    """Answers that are none: redirects, errors, blocks, pages that no site reads."""
+    """Answers that are none: redirects, errors, blocks, robots.txt, sitemaps, pages that no site reads."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -52,11 +53,11 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
     out, rows = Batch(failed=[]), list[Row]()
     for key in keys:
-        kept = archive.find(key)
-        if kept is None or kept.status >= 300 or kept.asked.block is not None:
+        kept, url = archive.find(key), key.partition(" ")[0]
+        if kept is None or kept.status >= 300 or kept.asked.block is not None or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
-        url, asked = key.partition(" ")[0], kept.asked
+        asked = kept.asked
         request = Request(
             url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
             carry=asked.carry,
@@ -78,6 +79,11 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     whole = [row for row in rows if type(row.data) is dict and "_key" in row.data]
     out.items, out.rejected, out.lines = len(whole), len(rows) - len(whole), lines(whole)
     return out
+
+
+def _infrastructure(url: str, asked: Asked) -> bool:
+    """Whether an answer is no page of the site: robots.txt, a sitemap."""
+    return (asked.use or "").startswith("@") or (url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt")
 
 
 Make = Callable[[], Callable[[Sequence[str]], Batch]]

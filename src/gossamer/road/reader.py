@@ -14,8 +14,7 @@ from gossamer.quality import Counting
 from gossamer.request import Request
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
-from gossamer.road.taker import Taken, Taker
-from gossamer.road.visitor import Read
+from gossamer.road.taker import Read, Taken, Taker
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.making import Made, aside, makers
 from gossamer.sites.running import Parsed, gather, lacking, run

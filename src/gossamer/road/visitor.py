@@ -21,24 +21,11 @@ from gossamer.road.members import Members
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
-from gossamer.road.taker import Taken, Taker
+from gossamer.road.taker import Read, Taken, Taker
 from gossamer.verdict import Done, Drop, Later, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
-
-
-class Read(msgspec.Struct):
-    """What reading a page gave: rows for the sinks, links taken, items, what went wrong."""
-
-    rows: list[Row]
-    taken: Taken
-    items: int = 0
-    counts: dict[str, int] = {}
-    """What its items say of its site, and how many are not stored (`gossamer.quality`)."""
-    error: str | None = None
-    infrastructure: bool = False
-    """A sitemap or feed: no page, nothing of it is counted as found."""
 
 
 class Reader(Protocol):
