@@ -127,7 +127,7 @@ class Run:
         file.append(state.length, b"")
         reasons, lines, saved = Counter(state.reasons), list[bytes](), time.monotonic()
         if state.batches < len(batches):
-            make = partial(_reading, opened, self.sites)
+            make = partial(reading, opened, self.sites)
             with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
                 for batch in read:
                     self._take(batch, reasons)
@@ -212,7 +212,7 @@ class Run:
         sync_folder(str(self.folder))
 
 
-def _reading(opened: ArchiveCollector, sites: Sequence[LoadedSite]) -> Callable[[Sequence[str]], working.Batch]:
+def reading(opened: ArchiveCollector, sites: Sequence[LoadedSite]) -> Callable[[Sequence[str]], working.Batch]:
     """See `working.Make`."""
     opened.again()
     why = list[str]()
