@@ -237,8 +237,8 @@ def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(running.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            running.Run(made, place / "plain", sites).work()
+            running.Run(made, [place / "plain"], sites).work()
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [stored(200)]))
-    told = running.Run(made, place / "plain", sites).work()
+    told = running.Run(made, [place / "plain"], sites).work()
     assert (told.read, told.items) == (COUNT + 5, COUNT)
