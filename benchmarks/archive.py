@@ -1,21 +1,32 @@
 """What keeping whole answers adds to a crawl: CPU microseconds a page.
 
-    python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects]
+    python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects] [--alone]
 
 The web of `speed.py` (Python's documentation, some copies, gzip, served by tests/web in a process that is not counted). Each round
 crawls it with one JSON line a page, and with each of the outputs beside that; rounds are interleaved, medians. Counted is the CPU time
 of all processes, the store included, so the difference is what the output costs: collecting, packing, hashing, writing.
+
+`--alone`: no crawl; as many answers, each with a remark of its own, become rows and are written in batches of 64, synced and indexed:
+CPU of this one process.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from speed import corpus, run
+
+from gossamer.page import Exchange, Page
+from gossamer.process import settle_in
+from gossamer.request import Request
+from gossamer.road.records import raw_row
+from gossamer.sinks.warc import Warc
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -30,7 +41,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=2)
     parser.add_argument("--outputs", default="warc,objects")
+    parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
+    if given.alone:
+        each = [alone(530 * given.copies) for _ in range(given.rounds)]
+        print(*(f"{one:.0f}" for one in each), f"us a page, median {statistics.median(each):.0f}")
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         site = corpus(folder, given.copies, ("python3-doc",))
@@ -50,6 +66,49 @@ def main() -> None:
     base = statistics.median(found[""])
     for which, each in found.items():
         print(f"{which or 'rows alone':<12}{statistics.median(each):>8.0f} us{statistics.median(each) - base:>+8.0f}")
+
+
+HEAD = (
+    b'HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 21:00:00 GMT\r\nContent-Type: text/html\r\nETag: "6740f1a2"\r\n'
+    b"Last-Modified: Sat, 21 Nov 2026 20:00:00 GMT\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+SENT = (
+    b"GET /%d.html HTTP/1.1\r\nHost: docs.test\r\nUser-Agent: gossamer/0.1 (+https://docs.test/bot)\r\n"
+    b"Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
+)
+
+
+def alone(count: int) -> float:
+    """CPU microseconds a page of rows and their writing."""
+    settle_in()
+    files = sorted((ROOT / ".sites" / "python3-doc" / "html").rglob("*.html"))
+    packed = [gzip.compress(file.read_bytes()) for file in files if file.stat().st_size]
+    used = 0.0
+    with tempfile.TemporaryDirectory(dir=ROOT) as own:
+        sink = Warc(f"{own}/out.warc.gz", owner="benchmark")
+        length = sink.prepare()
+        for at in range(0, count, 64):
+            pages = [
+                page(n, packed[n % len(packed)] + gzip.compress(b"<!-- %d -->" % n))
+                for n in range(at, min(at + 64, count))
+            ]
+            began = time.process_time()
+            length = sink.append(
+                length, [raw_row(Request(one.url, 3, referrer="http://docs.test/"), one) for one in pages]
+            )
+            used += time.process_time() - began
+        began = time.process_time()
+        sink.close(length)
+        used += time.process_time() - began
+    return used / count * 1e6
+
+
+def page(n: int, body: bytes) -> Page:
+    """An answer as a crawl gets it."""
+    return Page(
+        f"http://docs.test/{n}.html", 200, [("content-type", "text/html")], b"", 1700000000.0 + n / 400, 0.01, len(body),
+        address="127.0.0.1", exchange=Exchange(SENT % n, HEAD, body),
+    )  # fmt: skip
 
 
 def crawl(url: str, own: str) -> list[str]:

@@ -3,9 +3,11 @@
     python benchmarks/reparse.py [--pages 20000] [--rounds 3] [--crawl]
 
 Pages of Python's documentation, each under several URLs with a remark of its own, are stored as WARC as a crawl stores them (gzip as
-received). `floor`: the bodies unpacked and parsed by the same parser, nothing else, in one process. `reparse`: a whole run of the command
-with a site function of three selectors, one process, items written and compared. CPU of all processes from start to end; rounds are
-interleaved; medians. `--crawl` also crawls a quarter of them from tests/web with the same site and output, and reads those again.
+received). `floor`: the bodies unpacked and parsed by the same parser, nothing else, in one process that is settled in as a crawl's is;
+once with isal, as gossamer unpacks, once with Python's zlib. `reparse`: a whole run of the command with a site function of three
+selectors, one process, items written and compared. CPU of all processes from start to end; rounds are interleaved; medians.
+At last both in step, a hundred pages each in turn in one process, which a busy machine disturbs least; there without the command's
+start, its state and the comparison. `--crawl`: instead as many are crawled from tests/web with the same site and output, and read again.
 """
 
 from __future__ import annotations
@@ -17,15 +19,21 @@ import statistics
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
+from typing import Any
 
 from isal import isal_zlib
 from measured import measure
 from speed import corpus
 
+from gossamer.collectors.archive import archive_collector
 from gossamer.page import Exchange
 from gossamer.parsing import html
+from gossamer.process import settle_in
+from gossamer.reparsing.running import reading
 from gossamer.sinks.warc import Warc
+from gossamer.sites import load_all
 from gossamer.visit import RAW, Asked, Raw, Row
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,7 +70,7 @@ def store(folder: Path, count: int) -> None:
             f"http://docs.test/{n}",
             200,
             "text/html",
-            1700000000.0 + n,
+            1700000000.0 + n / 400,
             Exchange(b"GET / HTTP/1.1\r\n\r\n", HEAD, body),
             Asked(depth=3),
         )
@@ -73,8 +81,8 @@ def store(folder: Path, count: int) -> None:
     (folder / "docs.py").write_text(SITE.format(seed="http://docs.test/", host="docs.test"))
 
 
-def floor(folder: Path, count: int) -> float:
-    """CPU microseconds a page of unpacking and parsing alone."""
+def floor(folder: Path, count: int, by: Any = isal_zlib) -> float:
+    """CPU microseconds a page of unpacking, by isal or zlib, and parsing alone."""
     lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
     used = 0.0
     with (folder / "pages.warc.gz").open("rb") as file:
@@ -82,7 +90,7 @@ def floor(folder: Path, count: int) -> float:
             file.seek(int(line["offset"]))
             body = isal_zlib.decompress(file.read(int(line["length"])), 31).split(b"\r\n\r\n", 2)[2][:-4]
             began = time.process_time()
-            html.parse(isal_zlib.decompress(body, 31), "text/html; charset=utf-8", line["url"])
+            html.parse(by.decompress(body, 31), "text/html; charset=utf-8", line["url"])
             used += time.process_time() - began
     return used / count * 1e6
 
@@ -107,6 +115,8 @@ def again(folder: Path, count: int, *words: str) -> float:
     if cost.code:
         sys.exit(log)
     said = json.loads(log.splitlines()[-1])
+    if said.get("difference") is not None and said["difference"]["same"] != said["pages"]:
+        sys.exit(f"items differ: {said}")
     if said["items"] != said["pages"] or said["pages"] < count * 0.9:
         sys.exit(f"not all were read: {said}")
     return cost.cpu / said["pages"] * 1e6
@@ -119,22 +129,55 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--crawl", action="store_true")
     given = parser.parse_args()
+    settle_in()
+    if given.crawl:
+        crawled(given.pages)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store(folder, given.pages)
         words = ["--archive", str(folder / "pages.warc.gz"), "--site", str(folder / "docs.py")]
         again(folder, given.pages, *words)
         old = next((folder / "data").glob("*/reparse/items.jsonl")).rename(folder / "old.jsonl")
-        rounds = [
-            (floor(folder, given.pages), again(folder, given.pages, *words, "--old", str(old)))
-            for _ in range(given.rounds)
-        ]
-        for alone, whole in rounds:
-            print(f"floor {alone:.0f} us, reparse {whole:.0f} us, {whole / alone:.2f} times", flush=True)
-        middle = [statistics.median(row) for row in zip(*rounds, strict=True)]
-        print(f"median: floor {middle[0]:.0f} us, reparse {middle[1]:.0f} us, {middle[1] / middle[0]:.2f} times")
-    if given.crawl:
-        crawled(given.pages // 4)
+        rounds = []
+        for _ in range(given.rounds):
+            alone = floor(folder, given.pages), floor(folder, given.pages, zlib)
+            rounds.append((*alone, again(folder, given.pages, *words, "--old", str(old))))
+            print(told(*rounds[-1]), flush=True)
+        print("medians:", told(*(statistics.median(row) for row in zip(*rounds, strict=True))))
+        ratios = [statistics.median(whole / one[at] for *one, whole in rounds) for at in (0, 1)]
+        print(f"medians of ratios: {ratios[0]:.2f}, {ratios[1]:.2f}")
+        step(folder, given.pages)
+
+
+def step(folder: Path, count: int) -> None:
+    """Both in step: unpacking and parsing, and reading as the command does."""
+    opened, used = archive_collector(str(folder / "pages.warc.gz")), [0.0, 0.0]
+    read = reading(opened, load_all([str(folder / "docs.py")]))
+    lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
+    lines.sort(key=lambda line: int(line["offset"]))
+    with (folder / "pages.warc.gz").open("rb") as file:
+        for at in range(0, count, 100):
+            bodies = []
+            for line in lines[at : at + 100]:
+                file.seek(int(line["offset"]))
+                bodies.append(isal_zlib.decompress(file.read(int(line["length"])), 31).split(b"\r\n\r\n", 2)[2][:-4])
+            times = [time.process_time()]
+            for line, body in zip(lines[at : at + 100], bodies, strict=True):
+                html.parse(isal_zlib.decompress(body, 31), "text/html; charset=utf-8", line["url"])
+            times.append(time.process_time())
+            if read([line["url"] for line in lines[at : at + 100]]).items != len(bodies):
+                sys.exit("not all were read")
+            times.append(time.process_time())
+            used = [used[0] + times[1] - times[0], used[1] + times[2] - times[1]]
+    opened.shut()
+    each = [one / count * 1e6 for one in used]
+    print(f"in step: floor {each[0]:.0f} us, reading {each[1]:.0f} us, {each[1] / each[0]:.2f} times")
+
+
+def told(quick: float, usual: float, whole: float) -> str:
+    """A round in words."""
+    return f"floor {quick:.0f} us (zlib {usual:.0f}), reparse {whole:.0f} us, {whole / quick:.2f} times ({whole / usual:.2f})"
 
 
 def crawled(count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from e2e.runs import job
+from gossamer.collectors.archive import archive_collector
 from gossamer.door import crawl
 from gossamer.errors import UsageError
+from gossamer.job import Output
 from gossamer.revisit import known
 from gossamer.summary import Summary
 
@@ -103,6 +106,26 @@ async def test_only_changes_are_written(shop: Shop, tmp_path: Path) -> None:
 
     summary, rows = await run(shop, tmp_path, refresh=True)
     assert (summary.unchanged, summary.gone, rows) == (23, 0, [])
+
+
+@pytest.mark.parametrize("where", ["pages.warc.gz", "objects:plain"])
+async def test_each_answer_of_a_pass_is_stored_and_the_pages_stay(shop: Shop, tmp_path: Path, where: str) -> None:
+    shape, _, name = where.rpartition(":")
+    stored = Output(f"{shape}:{tmp_path / name}" if shape else str(tmp_path / name))
+    for refresh in (False, True):
+        given = job([shop.url], tmp_path, refresh=refresh)
+        given.outputs.append(stored)
+        summary = await crawl(given)
+    assert (summary.pages, summary.unchanged) == (22, 22)
+    files = [tmp_path / "pages.warc.gz"] if not shape else (tmp_path / "plain").glob("*.jsonl")
+    data = b"".join(file.read_bytes() for file in files)
+    told = data.count(b'"status":304') if shape else gzip.decompress(data).count(b"revisit/server-not-modified")
+    assert told == 10
+    archive = archive_collector(str(tmp_path / name))
+    for path, page in shop.pages.items():
+        assert (found := archive.find(shop.url + path[1:])) is not None
+        assert (found.status, found.body) == (200, page.encode())
+    archive.shut()
 
 
 SITE = """

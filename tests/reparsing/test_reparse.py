@@ -77,10 +77,12 @@ def stored(n: int, status: int = 200, **asked: Any) -> Row:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block."""
+    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block, a sitemap, robots.txt."""
     monkeypatch.chdir(tmp_path)
     Path("shop.py").write_text(SITE)
     rows = [stored(n) for n in range(COUNT)] + [stored(100, 302), stored(101, block="cloudflare challenge")]
+    rows += [stored(102, use="@sitemap"), stored(0)]
+    rows[-1].data.url = rows[-1].key = "http://shop.test/robots.txt"
     for sink in (Warc("pages.warc.gz"), Objects("plain")):
         sink.close(sink.append(sink.prepare(), rows))
     return tmp_path
@@ -96,7 +98,7 @@ def test_a_better_parser_is_compared_with_what_was(
     place: Path, archive: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = reparse(capsys, "--archive", archive, "--site", "shop.py", "--processes", "2")
-    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (62, COUNT, 2, COUNT - 1, 1)
+    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (64, COUNT, 4, COUNT - 1, 1)
     assert [why for why in told["reasons"] if "no price" in why and "shop.py:" in why]
     before = place / "before.jsonl"
     before.write_bytes(Path(told["items_file"]).read_bytes())
@@ -124,6 +126,7 @@ def test_a_better_parser_is_compared_with_what_was(
 
 def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "BATCH", 5)
+    monkeypatch.setattr(running, "OFTEN", 0.0)
     sites = load_all(["shop.py"])
     whole = running.Run(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()
@@ -210,3 +213,32 @@ def test_what_is_off_is_told_in_one_line(
     told = capsys.readouterr().err
     assert says in told
     assert told.count("\n") == 1
+
+
+def test_lines_are_compared_by_what_the_site_says(tmp_path: Path) -> None:
+    end = {"_url": "u", "_site": "s", "_kind": "x", "_key": "k", "_seen_at": "t", "_version": "v", "_hash": "h"}
+    one = {"a": 1, "b": {"c": 2, "_url": "u"}}
+    cases: list[tuple[dict[str, Any], dict[str, Any], Difference]] = [
+        ({**one, **end}, {**one, **end, "_seen_at": "later", "_version": "w", "_hash": "i"}, Difference(same=1)),
+        ({**one, **end}, {"b": one["b"], **end, "a": 1}, Difference(same=1)),
+        ({**one, **end}, {**one, **end, "z": 3}, Difference(changed=1, fields={"z": {"added": 1}})),
+        ({**one, **end}, {**one, "a": 2, **end}, Difference(changed=1, fields={"a": {"changed": 1}})),
+        ({**one, **end}, {**one, **end, "_key": "l"}, Difference(added=1, removed=1)),
+    ]
+    old, new, details = (tmp_path / name for name in ("old", "new", "details"))
+    for before, after, told in cases:
+        old.write_text(json.dumps(before, separators=(",", ":")) + "\n")
+        new.write_text(json.dumps(after, separators=(",", ":")) + "\n")
+        assert compare(old, new, details) == told
+
+
+def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sites, made = load_all([str(place / "shop.py")]), place / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(running.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            running.Run(made, [place / "plain"], sites).work()
+    more = Objects(str(place / "plain"))
+    more.close(more.append(more.prepare(), [stored(200)]))
+    told = running.Run(made, [place / "plain"], sites).work()
+    assert (told.read, told.items) == (COUNT + 5, COUNT)

@@ -92,6 +92,7 @@ async def test_a_page_without_what_it_must_have_climbs_as_a_block(visit: Visit, 
     assert (got.result.rung, got.verdict, got.result.block) == ("impersonated", Done(), None)
     assert got.attempts == [("plain", "climbed", None)]
     assert got.wire == len(DECOY), "what was climbed past counts"
+    assert [(one.rung, one.block) for one in got.passed] == [("plain", "generic missing (must_have: main)")]
     assert (await known(store)).rung == 1
     assert "missing (must_have: main)" in Ladder.of(await Learning(store).known("a.example")).why
 

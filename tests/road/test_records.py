@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import msgspec
 
 from gossamer.page import Failure, Page
 from gossamer.request import Request
 from gossamer.road.records import attempt, failed_record, moment, page_record, page_row
-from gossamer.visit import Claim
+from gossamer.road.visitor import Visitor
+from gossamer.visit import Claim, Settle, Visit
 
 URL = "https://a.example/x?token=secret"
 FIELDS = ["url", "requested_url", "status", "title", "content_type", "language", "depth", "referrer", "fetched_at", "elapsed", "bytes", "collector", "links", "text_hash", "canonical", "redirects", "error"]  # fmt: skip
@@ -48,3 +52,12 @@ def test_an_attempt_is_counted_from_one_and_masks_secrets() -> None:
     failed = attempt("c", "w", claim, Failure("reset", "x", 0.0, 0.5, rung="impersonated"), "retry", None)
     assert (failed.status, failed.error, failed.bytes_decoded) == (None, "reset", 0)
     assert (line.rung, failed.rung) == ("plain", "impersonated")
+
+
+def test_answers_that_one_climbed_past_are_kept_before_the_one_that_counts() -> None:
+    low = Page(URL, 403, [], b"no", 0.0, 0.1, 2, block="generic denied (status 403)")
+    high = Page(URL, 200, [], b"yes", 1.0, 0.1, 3, rung="browser")
+    visit, visitor = Visit(Claim(1, 0, "a.example", Request(URL)), Settle(1, "d")), SimpleNamespace(raw=True)
+    kept: Any = Visitor._kept(visitor, visit, low, high)  # type: ignore[arg-type]
+    told = [(row.data.status, row.data.exchange.body, row.data.asked.rung, row.data.asked.block) for row in kept.rows]
+    assert told == [(403, b"no", "plain", "generic denied (status 403)"), (200, b"yes", "browser", None)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -128,6 +129,39 @@ def indexed(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("lost", ["@", "=", "a line", "the end", "all but its first", "all"])
+def test_what_the_journal_lost_with_the_power_is_read_out_of_the_file(lost: str, tmp_path: Path) -> None:
+    rows = [
+        *ROWS,
+        raw(20, b"same"),
+        raw(21, b"same"),
+        raw(24, b"posted", asked=Asked(method="POST", body="a=1")),
+        raw(25, b""),
+    ]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    for path in (whole / "o.warc.gz", tmp_path / "o.warc.gz"):
+        one = sink(path, most=1 << 30)
+        length = one.prepare()
+        for at in range(0, len(rows), 3):
+            length = one.append(length, rows[at : at + 3])
+        if path.parent == tmp_path:
+            journal = tmp_path / ".o.warc.gz.index"
+            lines = journal.read_bytes().splitlines(keepends=True)
+            marks = [at for at, line in enumerate(lines) if line[:1] == b"@"]
+            cut = {"@": [marks[1]], "=": [marks[2] - 2], "a line": [marks[1] + 2], "the end": range(marks[3] + 1, len(lines)),
+                   "all but its first": range(marks[1], len(lines)), "all": range(len(lines))}[lost]  # fmt: skip
+            journal.write_bytes(b"".join(line for at, line in enumerate(lines) if at not in cut))
+        one.close(length)
+    assert told(tmp_path / "o.cdxj") == told(whole / "o.cdxj")
+    assert len(indexed(tmp_path)) == len(rows)
+
+
+def told(index: Path) -> list[str]:
+    """The lines of an index but for the sizes and places: ids differ, and so does what they pack to."""
+    return [re.sub(r'"(length|offset)":"\d+"', "", line) for line in index.read_text().splitlines()]
+
+
 def test_what_the_store_forgot_is_cut_and_written_again(tmp_path: Path) -> None:
     path, store = tmp_path / "o.warc.gz", Store()
     crawl(sink(path), store, ROWS)
@@ -137,16 +171,18 @@ def test_what_the_store_forgot_is_cut_and_written_again(tmp_path: Path) -> None:
         assert sorted(responses(tmp_path)) == sorted(row.key for row in ROWS)
 
 
-@pytest.mark.parametrize("by_index", [True, False])
-def test_it_is_read_back_as_it_was(by_index: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", ["right", "wrong", ""])
+def test_it_is_read_back_as_it_was(index: str, tmp_path: Path) -> None:
     body = b"a=1"
     rows = [
         *ROWS, raw(20, b"same"), raw(21, b"same"), raw(22, b""), raw(23, b"x" * 200_000),
         raw(24, b"posted", asked=Asked(method="POST", body="a=1")),
-    ][: -1 if by_index else None]  # fmt: skip
-    path = written(tmp_path / "o.warc.gz", rows)
-    if not by_index:
-        (tmp_path / "o.cdxj").unlink()
+    ][: -1 if index else None]  # fmt: skip
+    path, beside = written(tmp_path / "o.warc.gz", rows), tmp_path / "o.cdxj"
+    if index == "wrong":  # lengths that are none
+        beside.write_bytes(re.sub(rb'"length":"\d(\d+)"', rb'"length":"\1"', beside.read_bytes()))
+    elif not index:
+        beside.unlink()
     reader = Reader(path)
     assert reader.skipped == []
     for row in rows:
@@ -171,6 +207,26 @@ def test_an_identical_body_is_written_once(tmp_path: Path) -> None:
                     assert record.rec_headers.get_header("WARC-Refers-To-Target-URI") == heads(path)[0][1]
                     assert record.http_headers.get_header("X-N") == str(len(kinds) - 1)
     assert (kinds, bodies) == (["response", "revisit", "revisit"], [b"the same body", b"", b""])
+
+
+@pytest.mark.parametrize("by_index", [True, False])
+def test_an_answer_304_is_a_revisit_and_the_page_stays(by_index: bool, tmp_path: Path) -> None:
+    head = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"
+    row = raw(1, exchange=Exchange(b"GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n", head, b""), asked=Asked())
+    row.data.status = 304
+    path = written(tmp_path / "o.warc.gz", [raw(1, b"blocked"), ROWS[1], row])
+    if not by_index:
+        (tmp_path / "o.cdxj").unlink()
+    assert Checker(type("Args", (), {"inputs": [str(path)], "verbose": False})()).process_all() == 0
+    with path.open("rb") as file:
+        *_, last = [one for one in ArchiveIterator(file) if one.rec_type == "revisit"]
+    assert last.rec_headers.get_header("WARC-Profile").endswith("/server-not-modified")
+    assert last.http_headers.get_statuscode() == "304"
+    reader = Reader(path)
+    kept = reader.find(ROWS[1].key, 1 << 20)
+    reader.close()
+    assert kept is not None
+    assert (kept.status, kept.body) == (200, ROWS[1].data.exchange.body), "of several answers the last page counts"
 
 
 def heads(path: Path) -> list[tuple[str, str]]:

@@ -37,11 +37,13 @@ def reparse(
 ) -> int:  # fmt: skip
     """Run site functions over stored pages and compare the items."""
     from gossamer.cli.show import put_json
+    from gossamer.process import settle_in
 
     run = made(
         crawl, archive, site or [], output or [], overwrite or [], old, processes, argument or [], fresh, data, setting
     )
     shown = run.shown = Shown(quiet)
+    settle_in()
     try:
         told = run.work()
     finally:

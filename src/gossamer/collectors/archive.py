@@ -61,10 +61,10 @@ class ArchiveCollector:
     def __init__(
         self, source: Source, *, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False,
         close: Callable[[], None] | None = None, skipped: list[str] | None = None,
-        names: Callable[[], list[str]] | None = None,
+        known: Known | None = None,
     ) -> None:  # fmt: skip
         self._source, self._wire, self._decoded, self._truncate, self._close = source, wire, decoded, truncate, close
-        self._names = names
+        self._known = known
         self.skipped = skipped if skipped is not None else []
         """What could not be read, one line each."""
 
@@ -84,10 +84,15 @@ class ArchiveCollector:
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:
-        """All that is answered. Raises ConfigError where nobody knows."""
-        if self._names is None:
+        """All that is answered, in the order that is read quickest. Raises ConfigError where nobody knows."""
+        if self._known is None:
             raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
-        return self._names()
+        return self._known.urls()
+
+    def again(self) -> None:
+        """Open the files anew, in a process that was forked."""
+        if self._known is not None:
+            self._known.again()
 
     def find(self, name: str) -> Kept | None:
         """The answer of a `key`. Raises OSError."""
@@ -138,7 +143,7 @@ def archive_collector(
     try:
         kept = _kept_in(where)
         if kept is not None:
-            return ArchiveCollector(kept.find, **bounds, close=kept.close, skipped=kept.skipped, names=kept.urls)
+            return ArchiveCollector(kept.find, **bounds, close=kept.close, skipped=kept.skipped, known=kept)
         if where.is_dir():
             from gossamer.collectors.mirror import Mirror
 
@@ -157,19 +162,35 @@ def archives(paths: Sequence[str]) -> ArchiveCollector:
     if len(opened) == 1:
         return opened[0]
 
-    def find(name: str, most: int) -> Kept | None:
-        found = [kept for one in opened if (kept := one.find(name)) is not None]
+    several = Several(opened)
+    return ArchiveCollector(several.find, known=several, close=several.close, skipped=several.skipped)
+
+
+class Several:
+    """Answers of several archives: a `Known`."""
+
+    def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
+        self._opened = opened
+        self.skipped = [line for one in opened for line in one.skipped]
+
+    def find(self, url: str, most: int) -> Kept | None:
+        """The last answer in time."""
+        found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: kept.at or 0.0, default=None)
 
-    def names() -> list[str]:
-        return list(dict.fromkeys(chain.from_iterable(one.keys() for one in opened)))
+    def urls(self) -> list[str]:
+        """Those of all, each once."""
+        return list(dict.fromkeys(chain.from_iterable(one.keys() for one in self._opened)))
 
-    def close() -> None:
-        for one in opened:
+    def again(self) -> None:
+        """Open the files of all anew."""
+        for one in self._opened:
+            one.again()
+
+    def close(self) -> None:
+        """Close the files of all."""
+        for one in self._opened:
             one.shut()
-
-    skipped = [line for one in opened for line in one.skipped]
-    return ArchiveCollector(find, names=names, close=close, skipped=skipped)
 
 
 class Known(Protocol):
@@ -179,6 +200,7 @@ class Known(Protocol):
 
     def find(self, url: str, most: int) -> Kept | None: ...
     def urls(self) -> list[str]: ...
+    def again(self) -> None: ...
     def close(self) -> None: ...
 
 

@@ -22,6 +22,7 @@ class Line(msgspec.Struct):
     at: float
     head: str
     object: str
+    status: int = 200
     size: int = 0
     cut: bool = False
     asked: Asked = Asked()
@@ -45,7 +46,8 @@ class Kept:
             for text in self._files[number]:
                 try:
                     line = _line(text)
-                    self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
+                    if line.status != 304:  # the page is as it was: what was stored then counts
+                        self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     self.skipped += [f"{file.name} byte {at}: {error}"][: MOST_SKIPPED - len(self.skipped)]
                 at += len(text)
@@ -69,6 +71,12 @@ class Kept:
     def urls(self) -> list[str]:
         """All URLs (keys) that are answered."""
         return list(self._places)
+
+    def again(self) -> None:
+        """Open the files anew: after a fork they would be read by both."""
+        names = [file.name for file in self._files]
+        self.close()
+        self._files = [one.open("rb") for one in map(Path, names)]
 
     def close(self) -> None:
         """Close the files."""

@@ -16,11 +16,13 @@ _ENDS = re.compile(rb"[\r\n]+")
 
 
 class Place(NamedTuple):
-    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which file."""
+    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which file; `size`: bytes of
+    the member that it has for itself, 0 where nobody said."""
 
     offset: int
     within: int
     file: int = 0
+    size: int = 0
 
 
 class Stream:
@@ -119,17 +121,20 @@ def record(stream: Stream) -> tuple[int, Record] | None:
     stream.blank()
     began = stream.at
     head = stream.head()
-    if head is None:
-        return None
-    first, *lines = head.strip().split(b"\n")
-    if not first.startswith(b"WARC/"):
-        raise ValueError(f"no WARC record but {first[:20]!r}")
+    return None if head is None else (began, header(head))
+
+
+def header(head: bytes) -> Record:
+    """A record's header from its bytes. Raises ValueError."""
+    head = head.strip()
+    if not head.startswith(b"WARC/"):
+        raise ValueError(f"no WARC record but {head[:20]!r}")
     fields: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.decode("utf-8", "replace").partition(":")
+    for line in head.decode("utf-8", "replace").split("\n")[1:]:
+        name, colon, value = line.partition(":")
         if colon:
             fields.setdefault(name.strip().lower(), value.strip())
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
         raise ValueError("it has no length")
-    return began, Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))
+    return Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))

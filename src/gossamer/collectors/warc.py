@@ -7,19 +7,22 @@ member up to them. What is broken is skipped and named in `Warc.skipped`; readin
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+from isal import isal_zlib
 
 from gossamer import url as urls
 from gossamer.collectors.archive import Kept, key
 from gossamer.collectors.decoding import BROKEN
 from gossamer.collectors.heads import parse, version
-from gossamer.collectors.stream import MOST_HEAD, PIECE, Place, Record, Stream, record
+from gossamer.collectors.stream import MOST_HEAD, PIECE, Place, Record, Stream, header, record
 from gossamer.page import Headers
 from gossamer.visit import Asked
 
@@ -38,6 +41,8 @@ class Line(msgspec.Struct):
     mime: str
     digest: str
     offset: str
+    length: str = "0"
+    status: str = ""
     method: str = "GET"
 
 
@@ -82,8 +87,14 @@ class Warc:
         return None if place is None else self._load(place, most)
 
     def urls(self) -> list[str]:
-        """All URLs (keys) that are answered."""
-        return list(self._places)
+        """All URLs (keys) that are answered, in the order in which they lie in the files."""
+        return sorted(self._places, key=lambda url: (self._places[url].file, self._places[url]))
+
+    def again(self) -> None:
+        """Open the files anew: after a fork they would be read by both."""
+        names = [file.name for file in self._files]
+        self.close()
+        self._files = [one.open("rb") for one in map(Path, names)]
 
     def close(self) -> None:
         """Close the files."""
@@ -106,7 +117,9 @@ class Warc:
         if any(one.method not in ("GET", "HEAD") for one in lines):
             return False  # what was sent along is told in the records alone
         for one in lines:
-            place, known = Place(int(one.offset), 0, number), self._digests.get(one.digest)
+            place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
+            if one.mime == "warc/revisit" and one.status == "304":
+                continue  # the page is as it was: what was stored then counts
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
@@ -119,8 +132,8 @@ class Warc:
 
     def _enter(self, place: Place, found: Record) -> None:
         url = found.url()
-        if found.kind not in _KINDS:
-            return None
+        if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
+            return None  # of the latter: the page is as it was, and what was stored then counts
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
         asked = asked_of(found)
@@ -193,6 +206,8 @@ class Warc:
 
     def _block(self, place: Place, most: int) -> tuple[Record, bytes] | None:
         """A record's header and its block; None when the file was changed under us."""
+        if place.size and (one := _member(self._files[place.file], place, most)) is not None:
+            return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
         try:
             stream.skip(place.within)
@@ -200,6 +215,20 @@ class Warc:
             return None if found is None else (found[1], stream.take(min(found[1].length, most + 4 * MOST_HEAD)))
         except (ValueError, BROKEN):
             return None
+
+
+def _member(file: BinaryIO, place: Place, most: int) -> tuple[Record, bytes] | None:
+    """A record's header and its block out of a member whose size is known, at once; None where that is not all of it."""
+    most += 4 * MOST_HEAD
+    data = os.pread(file.fileno(), min(place.size, most), place.offset)
+    try:
+        text: bytes = isal_zlib.decompressobj(31).decompress(data, most + MOST_HEAD)
+        end = text.find(b"\r\n\r\n") + 4
+        found = header(text[:end])
+    except (ValueError, BROKEN):
+        return None
+    block = text[end : end + min(found.length, most)]
+    return (found, block) if len(block) == min(found.length, most) else None
 
 
 def asked_of(found: Record) -> Asked:
@@ -219,7 +248,7 @@ def _answer(found: Record, block: bytes, most: int) -> Kept | None:
     end = re.search(rb"\r?\n\r?\n", block)
     head = block[: end.end()] if end else block
     body = block[len(head) :]
-    lines = [line + b"\r\n" for line in re.split(rb"\r?\n", head)]
+    lines = [line + b"\r\n" for line in head.replace(b"\r\n", b"\n").split(b"\n")]
     status, headers = parse(lines)
     if not 100 <= status <= 599:
         return None
@@ -247,9 +276,16 @@ def _unchunked(body: bytes) -> tuple[bytes, bool]:
 def _moment(text: str) -> float:
     """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it was written from."""
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
+            return float(f"{_second(text[:19])}.{text[20:-1]}")
         part = re.search(r"\.(\d+)", text)
-        return float(f"{int(found.replace(microsecond=0).timestamp())}.{part[1] if part else 0}")
+        return float(f"{_second(text)}.{part[1] if part else 0}")
     except (ValueError, OverflowError):
         return 0.0
+
+
+@lru_cache(maxsize=100)
+def _second(text: str) -> int:
+    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return int(found.replace(microsecond=0).timestamp())

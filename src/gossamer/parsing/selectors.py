@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from re import Pattern
 from typing import Any, SupportsIndex, overload
 
@@ -36,7 +37,7 @@ class Selector:
         """
         if isinstance(self.node, str):
             return Selection([])
-        return Selection([Selector(one) for one in _marked(self.node, query)])
+        return Selection(_marked(self.node, query))
 
     def xpath(self, query: str, **variables: Any) -> Selection:
         """What an XPath 1.0 expression gives; `$name` in it is a variable. Raises ValueError for a bad one."""
@@ -48,11 +49,11 @@ class Selector:
             raise ValueError(f"XPath {query!r}: {error}") from None
         if not isinstance(found, list):
             found = [found if isinstance(found, str) else _number(found)]
-        return Selection([Selector(one) for one in found])
+        return Selection(found)
 
     def get(self) -> str:
         """The text, or the element's HTML."""
-        return self.node if isinstance(self.node, str) else _html(self.node)
+        return _html(self.node)
 
     def getall(self) -> list[str]:
         """The same as a list of one."""
@@ -92,50 +93,56 @@ class Selector:
         """All text in it, blanks folded."""
         return " ".join((self.node if isinstance(self.node, str) else self.node.text).split())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Selector) and bool(self.node == other.node)
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
     def __repr__(self) -> str:
         return f"<Selector {self.get()[:60]!r}>"
 
 
 class Selection(Sequence[Selector]):
-    """What was selected, in order; empty when nothing was."""
+    """What was selected, in order; empty when nothing was. A thing becomes a Selector when it is looked at."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_nodes",)
 
-    def __init__(self, found: list[Selector]) -> None:
-        self._found = found
+    def __init__(self, nodes: Sequence[Any]) -> None:
+        self._nodes = nodes
 
     @overload
     def __getitem__(self, at: SupportsIndex) -> Selector: ...
     @overload
     def __getitem__(self, at: slice) -> Selection: ...
     def __getitem__(self, at: Any) -> Any:
-        return Selection(self._found[at]) if isinstance(at, slice) else self._found[at]
+        return Selection(self._nodes[at]) if isinstance(at, slice) else Selector(self._nodes[at])
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._nodes)
 
     def __iter__(self) -> Iterator[Selector]:
-        return iter(self._found)
+        return map(Selector, self._nodes)
 
     def css(self, query: str) -> Selection:
         """`css` of each."""
-        return Selection([found for one in self._found for found in one.css(query)])
+        return Selection([found for one in self for found in one.css(query)._nodes])
 
     def xpath(self, query: str, **variables: Any) -> Selection:
         """`xpath` of each."""
-        return Selection([found for one in self._found for found in one.xpath(query, **variables)])
+        return Selection([found for one in self for found in one.xpath(query, **variables)._nodes])
 
     def get(self, default: str | None = None) -> str | None:
         """The first as text or HTML."""
-        return self._found[0].get() if self._found else default
+        return _html(self._nodes[0]) if self._nodes else default
 
     def getall(self) -> list[str]:
         """Each as text or HTML."""
-        return [one.get() for one in self._found]
+        return [_html(node) for node in self._nodes]
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """`re` of each."""
-        return [found for one in self._found for found in one.re(pattern)]
+        """What a regular expression finds in each."""
+        return [found for one in self for found in one.re(pattern)]
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
         """The first that the expression finds."""
@@ -144,10 +151,10 @@ class Selection(Sequence[Selector]):
     @property
     def attrib(self) -> dict[str, str]:
         """The attributes of the first."""
-        return self._found[0].attrib if self._found else {}
+        return self[0].attrib if self._nodes else {}
 
     def __repr__(self) -> str:
-        return f"<Selection of {len(self)}: {self._found[:3]}>"
+        return f"<Selection of {len(self)}: {list(self[:3])}>"
 
 
 def split(query: str) -> list[str]:
@@ -200,7 +207,7 @@ def _found(node: Any, query: str) -> list[Any]:
     """Elements and texts, in the page's order."""
     if "::" not in query:
         return _select(node, query)
-    parts = [_taken(part) for part in split(query)]
+    parts = _parts(query)
     if len(parts) == 1:
         ((plain, take),) = parts
         return take(_select(node, plain), node)
@@ -220,6 +227,12 @@ def _select(node: Any, plain: str) -> list[Any]:
         return itself + list(node.select(plain))
     except Exception as error:  # noqa: BLE001 - as above
         raise ValueError(f"CSS selector {plain!r}: {error}") from None
+
+
+@lru_cache(maxsize=1000)
+def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
+    """Each selector of a list, as `_taken`."""
+    return [_taken(part) for part in split(query)]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
@@ -284,4 +297,4 @@ def _number(value: Any) -> str:
 
 
 def _html(node: Any) -> str:
-    return str(node.html)
+    return node if isinstance(node, str) else str(node.html)

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from gossamer.assets import told_of
+from gossamer.assets import FILES, REFERENCES, told_of
 from gossamer.sinks.jsonl import encode
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 Name = tuple[str, str, str]
+_SEEN = b',"_url":'
+
+
+class Seen(msgspec.Struct, forbid_unknown_fields=True):
+    """What our own lines end with: when and where an item was seen."""
+
+    _url: str
+    _site: str
+    _kind: str
+    _key: str
+    _seen_at: str = ""
+    _version: str = ""
+    _hash: str = ""
+
+
+_seen = msgspec.json.Decoder(Seen).decode
+
+
+class Place(NamedTuple):
+    """Where the last line of an item begins, and how many bytes of it are the site's own fields; -1 where that is not plain."""
+
+    at: int
+    own: int
 
 
 class Difference(msgspec.Struct):
@@ -34,24 +56,28 @@ def compare(old: Path, new: Path, details: Path) -> Difference:
     with old.open("rb") as before, new.open("rb") as after, details.open("wb") as out:
         places, fresh = _places(before), _places(after)
         lines: list[dict[str, Any]] = []
-        for name, at in fresh.items():
-            item = _at(after, at)
+        for name, place in fresh.items():
+            was = places.pop(name, None)
+            if was is not None and _same(before, was, after, place):
+                counts["same"] += 1
+                continue
+            item = _at(after, place)
             change, found = "added", {field: [None, value] for field, value in _own(item).items()}
-            if name in places:
-                found = differing(_own(_at(before, places.pop(name))), _own(item))
+            if was is not None:
+                found = differing(_own(_at(before, was)), _own(item))
                 change = "changed" if found else "same"
             counts[change] += 1
             if change == "changed":
-                for field, (was, now) in found.items():
-                    kind = "added" if was is None else "removed" if now is None else "changed"
+                for field, (old_value, value) in found.items():
+                    kind = "added" if old_value is None else "removed" if value is None else "changed"
                     fields.setdefault(field, Counter())[kind] += 1
             if change != "same":
                 lines.append(_told(change, item, found))
             if len(lines) >= 1000:
                 out.write(encode(lines))
                 lines.clear()
-        for at in places.values():
-            item = _at(before, at)
+        for place in places.values():
+            item = _at(before, place)
             counts["removed"] += 1
             lines.append(_told("removed", item, {field: [value, None] for field, value in _own(item).items()}))
         out.write(encode(lines))
@@ -72,25 +98,49 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
     }
 
 
-def _places(file: BinaryIO) -> dict[Name, int]:
+def _places(file: BinaryIO) -> dict[Name, Place]:
     """Where the last line of each item begins."""
-    return {name: at for at, name in _named(file)}
-
-
-def _named(file: BinaryIO) -> Iterator[tuple[int, Name]]:
+    found: dict[Name, Place] = {}
     at = 0
     for line in file:
-        try:
-            item = _decode(line)
-        except msgspec.DecodeError:
-            item = {}
-        if "_key" in item and not told_of(item):
-            yield at, (str(item.get("_site")), str(item.get("_kind")), str(item["_key"]))
+        name, own = _named(line)
+        if name is not None:
+            found[name] = Place(at, own)
         at += len(line)
+    return found
 
 
-def _at(file: BinaryIO, place: int) -> dict[str, Any]:
-    file.seek(place)
+def _named(line: bytes) -> tuple[Name | None, int]:
+    """The item's name, and how many bytes its own fields take."""
+    own = line.rfind(_SEEN)
+    if own > 0:
+        try:
+            seen = _seen(b"{" + line[own + 1 :])
+        except msgspec.DecodeError:
+            pass
+        else:
+            if seen._kind not in (FILES, REFERENCES):
+                return (seen._site, seen._kind, seen._key), own
+    try:
+        item = _decode(line)
+    except msgspec.DecodeError:
+        return None, -1
+    if "_key" not in item or told_of(item):
+        return None, -1
+    return (str(item.get("_site")), str(item.get("_kind")), str(item["_key"])), -1
+
+
+def _same(before: BinaryIO, was: Place, after: BinaryIO, place: Place) -> bool:
+    """Whether the own fields of two lines are the same bytes."""
+    if was.own != place.own or place.own < 0:
+        return False
+    before.seek(was.at)
+    after.seek(place.at)
+    return before.read(was.own) == after.read(place.own)
+
+
+def _at(file: BinaryIO, place: Place) -> dict[str, Any]:
+    file.seek(place.at)
     return _decode(file.readline())
 
 

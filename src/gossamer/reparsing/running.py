@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+import xxhash
 
-from gossamer.collectors.archive import archives
+from gossamer.collectors.archive import ArchiveCollector, archives
 from gossamer.errors import ConfigError
 from gossamer.reparsing import working
 from gossamer.reparsing.comparing import Difference, compare
@@ -30,6 +32,8 @@ from gossamer.storing import item_columns
 from gossamer.visit import Row
 
 ROWS = 1000
+OFTEN = 1.0
+"""Seconds of work that a kill may cost."""
 
 
 class State(msgspec.Struct):
@@ -84,23 +88,22 @@ class Run:
         self._outputs, self._processes = outputs, processes
         self.shown: Shows | None = None
         versions = {site.name: site.version for site in sites}
-        given = json.dumps([self._stored, versions, list(outputs)], sort_keys=True)
+        self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
         folder.mkdir(parents=True, exist_ok=True)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
-        self._state = self._known() if not fresh else None
-        if self._state is None or self._state.done or self._state.given != given:
-            self._state = State(given, reasons={}, lengths={})
-        self.state = self._state
+        self.state = State("")
 
     def work(self) -> Told:
         """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
         opened = archives(self._stored)
-        keys = sorted(opened.keys())
-        opened.shut()
-        batches = [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)]
+        keys = opened.keys()
         if not keys:
             raise ConfigError(f"{', '.join(self._stored)}: no page in it")
-        self._read(batches, len(keys))
+        self.state = self._begun(keys)
+        try:
+            self._read(opened, [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)], len(keys))
+        finally:
+            opened.shut()
         difference = compare(self.old, self.items, self.details) if self.old is not None else None
         self._write()
         self.state.done = True
@@ -111,32 +114,43 @@ class Run:
             str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
         )  # fmt: skip
 
-    def _read(self, batches: Sequence[Sequence[str]], total: int) -> None:
+    def _begun(self, keys: Sequence[str]) -> State:
+        """Where an earlier run over the same pages with the same sites ended, else the beginning."""
+        pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
+        given = json.dumps([*self._given, pages], sort_keys=True)
+        known = self._known() if not self._fresh else None
+        return State(given) if known is None or known.done or known.given != given else known
+
+    def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:
         state, file = self.state, ExactFile(str(self.items), overwrite=True)
         if not state.batches:
             file.prepare()
         file.append(state.length, b"")
-        reasons = Counter(state.reasons)
+        reasons, lines, saved = Counter(state.reasons), list[bytes](), time.monotonic()
         if state.batches < len(batches):
-            make = partial(_reading, self._stored, self.sites)
+            make = partial(reading, opened, self.sites)
             with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
                 for batch in read:
-                    self._take(batch, file, reasons)
+                    self._take(batch, reasons)
+                    lines.append(batch.lines)
                     if self.shown is not None:
                         self.shown.show(state, total)
+                    if time.monotonic() - saved >= OFTEN or state.batches == len(batches):
+                        state.length = file.append(state.length, b"".join(lines))
+                        self._save()
+                        saved = time.monotonic()
+                        lines.clear()
         file.close(state.length)
 
-    def _take(self, batch: working.Batch, file: ExactFile, reasons: Counter[str]) -> None:
-        """The lines of a batch, then the state that vouches for them."""
+    def _take(self, batch: working.Batch, reasons: Counter[str]) -> None:
+        """Count a batch. Its lines are written before the state is saved that vouches for them."""
         state = self.state
-        state.length = file.append(state.length, batch.lines)
         state.batches += 1
         for name in ("pages", "passed", "items", "rejected"):
             setattr(state, name, getattr(state, name) + getattr(batch, name))
         state.failed += len(batch.failed)
         reasons.update(why for _, why in batch.failed)
         state.reasons = dict(reasons.most_common(100))
-        self._save()
 
     def _write(self) -> None:
         """Hand the items to the outputs."""
@@ -199,15 +213,14 @@ class Run:
         sync_folder(str(self.folder))
 
 
-def _reading(
-    stored: Sequence[str], sites: Sequence[LoadedSite]
-) -> tuple[Callable[[Sequence[str]], working.Batch], Callable[[], None]]:
+def reading(opened: ArchiveCollector, sites: Sequence[LoadedSite]) -> Callable[[Sequence[str]], working.Batch]:
     """See `working.Make`."""
-    opened, why = archives(stored), list[str]()
+    opened.again()
+    why = list[str]()
     nobody: Any = working.Nobody()
     reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
     reader.keep = lambda _page, _request, detail: why.append(detail)
-    return partial(working.read, reader, why, opened), opened.shut
+    return partial(working.read, reader, why, opened)
 
 
 def _row(line: bytes, columns: Columns) -> Row:

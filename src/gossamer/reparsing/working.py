@@ -14,11 +14,12 @@ import msgspec
 from gossamer.assets import REFERENCES
 from gossamer.collectors.archive import ArchiveCollector
 from gossamer.page import Failure
-from gossamer.request import FILE, Request
+from gossamer.request import Request
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Taken
 from gossamer.sinks.jsonl import lines
-from gossamer.visit import Claim, Row
+from gossamer.url import origin
+from gossamer.visit import Asked, Claim, Row
 
 BATCH = 100
 _SIZE = struct.Struct("<I")
@@ -30,7 +31,7 @@ class Batch(msgspec.Struct, array_like=True):
     pages: int = 0
     """Pages that a site function read."""
     passed: int = 0
-    """Answers that are none: redirects, errors, blocks, pages that no site reads."""
+    """Answers that are none: redirects, errors, blocks, robots.txt, sitemaps, pages that no site reads."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -53,11 +54,11 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
     out, rows = Batch(failed=[]), list[Row]()
     for key in keys:
-        kept = archive.find(key)
-        if kept is None or kept.status >= 300 or kept.asked.block is not None or kept.asked.use == FILE:
+        kept, url = archive.find(key), key.partition(" ")[0]
+        if kept is None or kept.status >= 300 or kept.asked.block is not None or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
-        url, asked = key.partition(" ")[0], kept.asked
+        asked = kept.asked
         request = Request(
             url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
             carry=asked.carry,
@@ -82,18 +83,19 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     return out
 
 
-Make = Callable[[], tuple[Callable[[Sequence[str]], Batch], Callable[[], None]]]
-"""Called in each process: what reads a batch there, and what lets its files go."""
+def _infrastructure(url: str, asked: Asked) -> bool:
+    """Whether an answer is no page of the site: robots.txt, a sitemap, a file."""
+    return (asked.use or "").startswith("@") or (url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt")
+
+
+Make = Callable[[], Callable[[Sequence[str]], Batch]]
+"""Called in each process: what reads a batch there."""
 
 
 def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[Batch, None, None]:
     """The batches read, in their order, by so many processes. Ends them when it is left."""
     if processes < 2 or len(batches) < 2:
-        one, close = make()
-        try:
-            yield from (one(keys) for keys in batches)
-        finally:
-            close()
+        yield from map(make(), batches)
         return
     workers = [_begin(batches[at::processes], make) for at in range(min(processes, len(batches)))]
     try:
@@ -120,7 +122,7 @@ def _begin(batches: Sequence[Sequence[str]], make: Make) -> tuple[int, int]:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(out)
-        one, _ = make()
+        one = make()
         for keys in batches:
             data = msgspec.msgpack.encode(one(keys))
             rest = memoryview(_SIZE.pack(len(data)) + data)

@@ -9,7 +9,7 @@ import xxhash
 
 from gossamer.page import Failure, Page
 from gossamer.request import EXTRA, Known, Request, infrastructure
-from gossamer.visit import PageRecord, Row, Seen, Visit
+from gossamer.visit import RAW, PageRecord, Row, Seen, Visit
 
 GONE = (404, 410)
 LONGEST = 256
@@ -80,13 +80,13 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
     if now.status == 304 or (same and before.body == now.body):
-        visit.rows, visit.counts["items"] = [], 0
+        visit.rows, visit.counts["items"] = [row for row in visit.rows if row.kind == RAW], 0
         visit.counts.pop("rejected", None)
     elif same and now.said and before.said == now.said:
         visit.rows = [row for row in visit.rows if row.kind != "page"]
     else:
         return
-    if not visit.rows and "pages" in visit.counts:
+    if all(row.kind == RAW for row in visit.rows) and "pages" in visit.counts:
         visit.counts["unchanged"] = 1
 
 

@@ -30,13 +30,15 @@ Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 
 
 class Fetched(NamedTuple):
-    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before it, in how many bytes."""
+    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before it, in how many bytes,
+    and the answers that it brought (a hook was asked, one climbed)."""
 
     result: Page | Failure
     verdict: Verdict
     began: float
     attempts: list[Attempt]
     wire: int
+    passed: list[Page]
 
 
 class Fetching:
@@ -55,7 +57,7 @@ class Fetching:
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
         climb, request = await self._climb(claim), claim.request
-        attempts, wire, bounced, helped = list[Attempt](), 0, False, False
+        attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
             began = time.monotonic()
             if climb is not None:
@@ -76,22 +78,18 @@ class Fetching:
                 climb.below, outcome = (result, verdict), "climbed"
             else:
                 break
-            why = (
-                None
-                if isinstance(verdict, Redirected)
-                else getattr(verdict, "reason", None) or getattr(verdict, "error", None)
-            )
-            attempts += note(result, outcome, why)
+            attempts += note(result, outcome, _why(verdict))
+            passed += [result] if isinstance(result, Page) else []
             wire += result.wire
             await asyncio.sleep(max(0.0, next_at - time.monotonic()))
         if climb is not None and self._climbing is not None:
             if (below := climb.instead(result)) is not None:
                 (result, verdict), _ = below, attempts.pop()
-                wire -= result.wire
+                passed, wire = [one for one in passed if one is not result], wire - result.wire
             else:
                 verdict = climb.verdict(verdict)
                 await self._climbing.end(climb, claim.host, result)
-        return Fetched(result, verdict, began + result.lag, attempts, wire)
+        return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
 
     async def _climb(self, claim: Claim) -> Climb | None:
         if self._climbing is None:
@@ -140,6 +138,12 @@ class Fetching:
         self._rungs(request).keeps(request, given)
         headers = {name: value for name, value in given.items() if name.lower() != "cookie"}
         return msgspec.structs.replace(request, headers={**(request.headers or {}), **headers} or None)
+
+
+def _why(verdict: Verdict) -> str | None:
+    if isinstance(verdict, Redirected):
+        return None
+    return getattr(verdict, "reason", None) or getattr(verdict, "error", None)
 
 
 def waits(verdict: Verdict) -> float:

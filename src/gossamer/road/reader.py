@@ -15,8 +15,7 @@ from gossamer.request import Request
 from gossamer.road.keeping import Rows, named
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
-from gossamer.road.taker import Taken, Taker
-from gossamer.road.visitor import Read
+from gossamer.road.taker import Read, Taken, Taker
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.making import Made, aside, makers
 from gossamer.sites.running import Parsed, gather, lacking, run
@@ -176,6 +175,8 @@ class Reader:
             parsed.requests += requests
             if problem:
                 parsed.error, parsed.detail = "parse", problem
+            return
+        if not (found or shut):
             return
         base = view.document.base
         if follow not in (None, True):

@@ -15,7 +15,7 @@ import msgspec
 from gossamer import assets
 from gossamer import url as urls
 from gossamer.request import FILE, Request, entry, pack, split
-from gossamer.visit import Adds, Claim
+from gossamer.visit import Adds, Claim, Row
 
 ROOM = 50_000
 """Links remembered, twice over (two generations)."""
@@ -53,6 +53,19 @@ class Taken(msgspec.Struct):
     def found(self) -> int:
         """Refused links: they end here, so they are counted here."""
         return sum(self.skips.values())
+
+
+class Read(msgspec.Struct):
+    """What reading a page gave: rows for the sinks, links taken, items, what went wrong."""
+
+    rows: list[Row]
+    taken: Taken
+    items: int = 0
+    counts: dict[str, int] = {}
+    """What its items say of its site, and how many are not stored (`gossamer.quality`)."""
+    error: str | None = None
+    infrastructure: bool = False
+    """A sitemap or feed: no page, nothing of it is counted as found."""
 
 
 class Recent:

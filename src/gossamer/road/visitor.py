@@ -24,24 +24,11 @@ from gossamer.road.members import Members
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
-from gossamer.road.taker import Taken, Taker
+from gossamer.road.taker import Read, Taken, Taker
 from gossamer.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
-
-
-class Read(msgspec.Struct):
-    """What reading a page gave: rows for the sinks, links taken, items, what went wrong."""
-
-    rows: list[Row]
-    taken: Taken
-    items: int = 0
-    counts: dict[str, int] = {}
-    """What its items say of its site, and how many are not stored (`gossamer.quality`)."""
-    error: str | None = None
-    infrastructure: bool = False
-    """A sitemap or feed: no page, nothing of it is counted as found."""
 
 
 class Reader(Protocol):
@@ -136,7 +123,7 @@ class Visitor:
             await self.anchored()  # the worker that met the redirected seed knows more
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
-        visit = self._kept(await self._end(claim, result, verdict, got.began), result)
+        visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
         if self.by is not None:
             again.note(visit, result, self.by)
         visit.attempts = got.attempts + visit.attempts
@@ -172,11 +159,12 @@ class Visitor:
                 settle = Settle(claim.token, "b", host_wait=round(verdict.after * 1000))
                 return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
 
-    def _kept(self, visit: Visit, result: Page | Failure) -> Visit:
-        """The visit, with its answer whole where an output keeps that."""
-        if self.raw and isinstance(result, Page) and result.status != 304:
-            visit.rows = [*visit.rows, records.raw_row(visit.claim.request, result)]
-            visit.size += result.wire + 2000
+    def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
+        """The visit, with its answers whole where an output keeps that: the one that counts last."""
+        if self.raw:
+            pages = [result for result in results if isinstance(result, Page)]
+            visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
+            visit.size += sum(page.wire + 2000 for page in pages)
         return visit
 
     async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:

@@ -1,24 +1,31 @@
 """The CDXJ index of a WARC: one sorted line a record, `com,example)/path 20260102030405 {"url": ..., "offset": ...}`.
 
 While a part grows, its lines are kept in `.NAME.index`, in the order written; `@N` says that what follows lies from byte N on, so that
-lines of bytes that were cut are passed over.
+lines of bytes that were cut are passed over, `=M C` that these were the C lines of the bytes up to M.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
+from isal import isal_zlib
 
 from gossamer.request import split
 from gossamer.sinks.exact import failure, sync, sync_folder
+from gossamer.visit import Asked
 
 _encode = msgspec.json.Encoder().encode
+_asked = msgspec.json.Decoder(Asked).decode
+_BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
 ENDING = ".warc.gz"
+HEAD = 256 << 10
+"""Bytes within which a record's header and its answer's head lie."""
 
 
 class Place(msgspec.Struct):
@@ -81,31 +88,45 @@ def index(path: str) -> str:
     return f"{path.removesuffix(ENDING)}.cdxj"
 
 
-def note(path: str, begin: int, lines: Iterable[Line]) -> None:
-    """Add the lines of what is about to be written to a part from byte `begin` on. Durable when it returns."""
+def note(path: str, begin: int, end: int, lines: Sequence[Line]) -> None:
+    """Add the lines of what is about to be written to a part from byte `begin` to `end`. Durable is only that there is a journal, and
+    what it began with: see `finish`."""
     where = journal(path)
-    seed = [] if os.path.exists(where) else read(index(path))
-    data = b"".join(part.text for part in seed) + b"@%d\n" % begin + b"".join(part.text for part in lines)
+    data = b"\n@%d\n" % begin + _counted(lines, end)  # a line end first: the last line may be torn
     try:
         fd = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            rest = memoryview(b"\n" + data)  # after a torn line, too
+            new = not os.fstat(fd).st_size
+            if new and os.path.exists(index(path)):
+                known, _ = read(index(path))
+                data = b"@0\n" + _counted([one for one in known if one.offset < begin], begin) + data
+            rest = memoryview(data)
             while rest:
                 rest = rest[os.write(fd, rest) :]
-            sync(fd)
+            if new:
+                sync(fd)
+                sync_folder(os.path.dirname(where))
         finally:
             os.close(fd)
     except OSError as error:
         raise failure(where, error) from error
 
 
+def _counted(lines: Sequence[Line], end: int) -> bytes:
+    return b"".join([part.text for part in lines]) + b"=%d %d\n" % (end, len(lines))
+
+
 def finish(path: str, end: int) -> None:
-    """Write the index of a part whose length is `end`; the journal is gone then."""
+    """Write the index of a part whose length is `end`; the journal is gone then. What the journal lacks, as it may where the
+    machine lost its power, is read out of the part."""
     where = journal(path)
     if not os.path.exists(where):
         return
-    lines = [part.text for part in read(where) if part.offset < end]
     try:
+        known, whole = read(where)
+        lines = [part.text for part in known if part.offset < min(whole, end)]
+        if whole < end:
+            lines += [part.text for part in records(path, whole, end)]
         with open(f"{where}.new", "wb") as file:
             file.writelines(sorted(lines))
             file.flush()
@@ -124,22 +145,70 @@ def forget(path: str) -> None:
             os.unlink(file)
 
 
-def read(path: str) -> list[Line]:
-    """The lines of an index or a journal, without those of bytes that were cut; none where there is no file."""
+def read(path: str) -> tuple[list[Line], int]:
+    """The lines of an index or a journal without those of bytes that were cut, and the byte up to which a journal has all; none
+    where there is no file."""
     found: list[Line] = []
+    whole = begin = since = 0
     try:
         with open(path, "rb") as file:
             for text in file:
-                if text[:1] == b"@":
-                    with contextlib.suppress(ValueError):
-                        begin = int(text[1:])
-                        if found and found[-1].offset >= begin:
-                            found = [part for part in found if part.offset < begin]
+                if match := _BEGIN.fullmatch(text):
+                    begin = int(match[1])
+                    found = [part for part in found if part.offset < begin]
+                    whole, since = min(whole, begin), len(found)
+                elif match := _END.fullmatch(text):
+                    if begin <= whole and len(found) - since == int(match[2]):
+                        whole = int(match[1])
                 elif (place := place_of(text)) is not None:
                     found.append(Line(int(place.offset), text))
     except FileNotFoundError:
         pass
+    return found, whole
+
+
+def records(path: str, begin: int, end: int) -> Iterator[Line]:
+    """The lines of the answers between two bytes of a part, out of the part itself."""
+    name = os.path.basename(path)
+    with open(path, "rb") as file:
+        for at, size, text in _members(file, begin, end):
+            head, _, block = text.partition(b"\r\n\r\n")
+            fields = _fields(head)
+            if fields.get("warc-type") not in ("response", "revisit"):
+                continue
+            http, url = block.partition(b"\r\n\r\n")[0], fields["warc-target-uri"]
+            mime = _fields(http).get("content-type", "").partition(";")[0].strip() or "-"
+            asked = _asked(fields.get("gossamer-request", "{}"))
+            yield line(surt(url), re.sub(r"\D", "", fields["warc-date"])[:14], Place(
+                url, mime if fields["warc-type"] == "response" else "warc/revisit", str(int(http.split(b" ", 2)[1])),
+                fields.get("warc-payload-digest", "-"), str(size), str(at), name, msgspec.UNSET if asked.method == "GET" else asked.method,
+            ))  # fmt: skip
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """The first value of each field behind the first line, names in lower case."""
+    found: dict[str, str] = {}
+    for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
+        name, _, value = text.partition(":")
+        found.setdefault(name.strip().lower(), value.strip())
     return found
+
+
+def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """Where each gzip member begins, its size, and its first HEAD bytes unpacked."""
+    file.seek(at)
+    data = b""
+    while at < end:
+        undo, text, size = isal_zlib.decompressobj(31), b"", 0
+        while not undo.eof:
+            data = data or file.read(1 << 16)
+            if not data:
+                return
+            text += undo.decompress(data)[: HEAD - len(text)]
+            size += len(data) - len(undo.unused_data)
+            data = undo.unused_data
+        yield at, size, text
+        at += size
 
 
 def place_of(text: bytes) -> Place | None:

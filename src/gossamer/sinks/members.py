@@ -1,7 +1,8 @@
 """WARC 1.1 records of answers (ISO 28500), each a gzip member of its own, and the lines of their index.
 
 A body that came packed is stored as it is in its member: unpacking the member gives it back, and no time is lost in packing it twice.
-A body that was written before (the same bytes, the same coding) is not written again: a revisit record names the first one.
+A body that was written before (the same bytes, the same coding) is not written again: a revisit record names the first one. An answer
+304 is a revisit record, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from gossamer import __version__
 from gossamer.sinks.cdxj import Line, Place, line, surt
 from gossamer.visit import Raw
 
-PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+PROFILE, UNCHANGED = (
+    f"http://netpreserve.org/warc/1.1/revisit/{what}" for what in ("identical-payload-digest", "server-not-modified")
+)
 REMEMBERED = 50_000
 """Bodies that are known again, the last ones."""
 _encode = msgspec.json.Encoder().encode
@@ -66,25 +69,27 @@ class Records:
         date, (sent, head, body) = moment(raw.at), (raw.exchange.sent, raw.exchange.head, raw.exchange.body)
         if b"ransfer-" in head:  # the coding is taken off; who reads the record must not look for chunks
             head = _TRANSFER.sub(b"X-Crawler-Transfer-Encoding:", head)
-        hashed = sha1(body, usedforsecurity=False).digest()
-        number = int.from_bytes(hashed, "big")
-        digest = "sha1:" + "".join([_BASE32[number >> at & 1023] for at in range(150, -1, -10)])
-        coding = _CODING.search(head)
-        first = self._first((hashed, coding[1] if coding else b""), First(at, raw.url, date)) if body else None
-        answer, fields = self._id(), ""
-        kind = "response"
-        if first is not None:
+        hashed, coding = sha1(body, usedforsecurity=False).digest(), _CODING.search(head)
+        answer, kind, digest = self._id(), "response", _digest(hashed)
+        fields = "WARC-Truncated: length\r\n" if raw.cut else ""
+        if raw.status == 304:
+            kind, body, digest = "revisit", b"", "-"
+            fields = f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
+        elif (
+            body
+            and (first := self._first((hashed, coding[1] if coding else b""), First(at, raw.url, date))) is not None
+        ):
             kind, body = "revisit", b""
             fields = f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
-        elif raw.cut:
-            fields = "WARC-Truncated: length\r\n"
+        if digest != "-":
+            fields += f"WARC-Payload-Digest: {digest}\r\n"
         if raw.address:
             fields += f"WARC-IP-Address: {raw.address}\r\n"
         if (asked := _encode(raw.asked)) != b"{}":
             fields += f"Gossamer-Request: {asked.decode()}\r\n"
         said = (
             f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {answer}\r\n"
-            f"{fields}WARC-Payload-Digest: {digest}\r\nContent-Type: application/http; msgtype=response\r\n"
+            f"{fields}Content-Type: application/http; msgtype=response\r\n"
             f"Content-Length: {len(head) + len(body)}\r\n\r\n"
         )
         data = member(said.encode("utf-8", "replace"), head, body, packed=coding is not None)
@@ -120,12 +125,17 @@ class Records:
         return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[12:15]}-8{text[15:18]}-{text[18:]}>"
 
 
+def _digest(hashed: bytes) -> str:
+    number = int.from_bytes(hashed, "big")
+    return "sha1:" + "".join([_BASE32[number >> at & 1023] for at in range(150, -1, -10)])
+
+
 def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
     """A record as a gzip member: its header, the block in two pieces, the lines that end it. `packed`: the body is not packed again."""
     if not packed or not body:
-        out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1, 31)
+        out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1 if body else 0, 31)
         return out
-    squeeze = isal_zlib.compressobj(1, isal_zlib.DEFLATED, -15)
+    squeeze = isal_zlib.compressobj(0, isal_zlib.DEFLATED, -15)
     parts = [b"\x1f\x8b\x08\0\0\0\0\0\0\xff", squeeze.compress(said + head), squeeze.flush(isal_zlib.Z_FULL_FLUSH)]
     body += b"\r\n\r\n"
     for at in range(0, len(body), _STORED):

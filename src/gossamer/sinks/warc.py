@@ -49,7 +49,7 @@ class Warc:
         self._records.begin(committed)
         data, lines = self._made(raws, start, committed)
         where = self.parts.where(start)
-        cdxj.note(where, committed - start, lines)
+        cdxj.note(where, committed - start, committed - start + len(data), lines)
         return start + self.parts.file(start).append(committed - start, data)
 
     def close(self, committed: int) -> None:

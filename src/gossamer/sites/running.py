@@ -80,7 +80,9 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
 
 
 def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
-    if isinstance(yielded, str) or is_item(yielded):  # a request is a Struct, too
+    if not isinstance(yielded, list | Iterator) and (
+        isinstance(yielded, str) or is_item(yielded)
+    ):  # a request is a Struct, too
         yielded = (yielded,)
     for number, one in enumerate(yielded):
         if number >= MOST:
