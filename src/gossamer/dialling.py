@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gossamer import url as urls
+from gossamer.collectors.chromium import only_chromium
 from gossamer.collectors.http import HttpCollector
 from gossamer.collectors.missing import Missing
 from gossamer.collectors.transfer import ACCEPT
@@ -47,7 +48,7 @@ class Dialling:
 
     A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
     where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung
-    from what the site of a host wants of it.
+    from what the site of a host wants of it. `others`: what the browser rung needs may be missing here, for other workers have it.
     """
 
     name = "rungs"
@@ -55,7 +56,9 @@ class Dialling:
     def __init__(
         self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
         unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Lender | None = None,
+        others: bool = False,
     ) -> None:  # fmt: skip
+        self._others = others
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
@@ -68,20 +71,22 @@ class Dialling:
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
-        self._disguised = any(IMPERSONATED in ladder for ladder in ladders)
+        self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
         self.given: Given = self._plain.given
         """The headers of a request that people gave."""
         self.held = {
-            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder)[0]
+            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder, self.disguised)
             for one in sites if one.site.session is not None
         }  # fmt: skip
-        """Site -> the rung on which its accounts are logged in."""
+        """Site -> the rungs of those who are logged in; on the first they log in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
+        if self._settings.chromium:
+            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -141,23 +146,24 @@ class Dialling:
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock, keep=self._keep, more=self._types,
                     browser=partial(
-                        chromium, self._settings, self._guard, self._needs, self._disguised, self._folder, self._proxies
+                        chromium, self._settings, self._guard, self._needs, self.disguised, self._folder, self._proxies
                     ),
                 )  # fmt: skip
             except ConfigError as error:
-                if not self._running:
+                if not self._running and not (self._others and name == BROWSER):
                     raise
                 made = Missing(str(error))
             identity: Identity = Nobody() if robots else self._plain
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
-            elif name == BROWSER and self._disguised:
+            elif name == BROWSER and self.disguised:
                 identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
                 identity = sessions(self._settings, self._needs, self._sites, self._seed, given, self._of_host)
             proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
-            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies)
+            elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
+            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
         return rung
 
     def _unlock(self) -> UnlockerCollector:
@@ -190,14 +196,17 @@ def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
     return held(needs.session, found) if needs.session else found
 
 
-def held(site: str, ladder: Iterable[str]) -> tuple[str, ...]:
-    """The one rung on which a site's accounts are logged in: a log-in belongs to one identity. Raises ConfigError."""
-    for rung in (IMPERSONATED, PLAIN):
-        if rung in ladder:
-            return (rung,)
-    raise ConfigError(
-        f"site {site}: session: who is logged in is got on the rung plain or impersonated: ladder='impersonated'"
-    )
+def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
+    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
+    too. Raises ConfigError."""
+    rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder)
+    if not rungs:
+        raise ConfigError(f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser")
+    if disguised and rungs == (PLAIN, BROWSER):
+        raise ConfigError(
+            f"site {site}: session: the browser is disguised in this crawl, and its rung plain is not: ladder=['impersonated', 'browser']"
+        )
+    return rungs
 
 
 def sessions(

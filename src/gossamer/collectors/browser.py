@@ -8,13 +8,15 @@ are failures that are tried again. Robots rules and delays hold for the page its
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import msgspec
 
-from gossamer.collectors.chromium import Chromium, Kept, Place, find
+from gossamer.collectors.chromium import Chromium, Kept, Place, find, is_firefox
 from gossamer.collectors.failures import Why
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.outgoing import PROXIES, proxy_of
@@ -58,6 +60,7 @@ class BrowserCollector:
         )
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
+        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -75,9 +78,10 @@ class BrowserCollector:
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
-        async with self._pages:
+        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        async with self._turn(place, guise), self._pages:
             browser = await self._running()
-            result = await self._visit(browser, request, headers, guise)
+            result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
             # what was waited for a free page is no time of the host's, but it is before the request went out
@@ -90,6 +94,16 @@ class BrowserCollector:
         while self._ending:
             await asyncio.gather(*self._ending)
 
+    @contextlib.asynccontextmanager
+    async def _turn(self, place: Place, guise: Guise) -> AsyncIterator[None]:
+        """Who is logged in has one context, so its pages come one after another."""
+        if not guise.member:
+            yield
+            return
+        lock = self._turns.setdefault(place, asyncio.Lock())
+        async with lock:
+            yield
+
     async def _running(self) -> Chromium:
         """The browser; another where it died or had its pages."""
         async with self._starting:
@@ -101,7 +115,7 @@ class BrowserCollector:
                 if now.dead or not now.busy:
                     self._retire(now)
             for left in reversed(range(TRIES)):
-                made = Chromium(self._resolver, self._agent, self._ca_file)
+                made = engine(self._program)(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
                 except Exception as error:
@@ -122,25 +136,28 @@ class BrowserCollector:
         task.add_done_callback(self._ending.discard)
 
     async def _visit(
-        self, browser: Chromium, request: Request, headers: Mapping[str, str], guise: Guise
+        self, browser: Chromium, place: Place, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """One page in a context, which is given back."""
         from gossamer.collectors.document import Document
 
-        at, began, authority = time.time(), time.perf_counter(), split(request.url)[1]
-        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        at, began = time.time(), time.perf_counter()
+        render = guise.render or self._render(split(request.url)[1])
         kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(kept, request, at, began, self._wire, self._folder)
-                result = await document.get(headers, self._render(authority), ends)
+                document = Document(
+                    kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
+                )
+                result = await document.get(headers, render, ends)
             sound = True
         except TimeoutError:
             result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)
         except Exception as error:
-            if not type(error).__module__.startswith("playwright") and "Connection closed" not in str(error):
+            theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
+            if not theirs and "Connection closed" not in str(error):
                 raise
             result = self._broken(Why("reset", f"the browser is gone: {_line(error)}"), at, began, kept)
         finally:
@@ -171,6 +188,15 @@ class BrowserCollector:
 
     def _refused(self, why: Why) -> Failure:
         return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)
+
+
+def engine(program: str) -> type[Chromium]:
+    """What drives the browser of a program."""
+    if not is_firefox(program):
+        return Chromium
+    from gossamer.collectors.firefox import Firefox
+
+    return Firefox
 
 
 def _line(error: BaseException) -> str:
