@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -116,3 +117,24 @@ async def test_files_go_to_a_store_of_objects_each_content_once(web: Web, tmp_pa
     (tmp_path / "other").mkdir()
     with pytest.raises(SinkError, match=r"cannot write to s3://nowhere/x: "):
         await crawl(job(web, tmp_path / "other", "out.jsonl", files=url.replace("bucket/some/files", "nowhere/x")))
+
+
+async def test_a_store_of_objects_that_goes_away_is_waited_for(web: Web, tmp_path: Path, minio: Minio) -> None:
+    url = minio.url.replace("prefix", "outage")
+    away, body = Away(url), png(40, 40)
+
+    def second() -> tuple[int, dict[str, str], bytes]:
+        while not away.names():  # until the first file is there
+            time.sleep(0.01)
+        minio.kill()
+        threading.Timer(1.0, minio.start).start()
+        return 200, {"Content-Type": "image/png"}, body
+
+    web.put("/a.png", png(30, 30), "image/png")
+    web.there["/b.png"] = second
+    web.put("/", item("a", "/a.png", "/b.png"))
+    summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", files=url)))
+    assert (summary.state, summary.files, summary.dead) == ("finished", 2, 0)
+    assert {name.partition("/")[2] for name, _ in away.names()} == {
+        sha256(one).hexdigest() for one in (png(30, 30), body)
+    }
