@@ -64,7 +64,7 @@ from gossamer.sinks.opening import usual_rows
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
 from gossamer.sites.solving import solver
-from gossamer.storing import keep, outputs
+from gossamer.storing import keep, likening, outputs
 from gossamer.unlocking import unlocker
 from gossamer.visit import Claim, Visit
 
@@ -148,7 +148,7 @@ class Bench:
         self.taker.open = setup.open
         self._dial(setup, settings, lanes)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
-                                 pages=setup.job.pages is not None or not self.sites)  # fmt: skip
+                                 pages=setup.job.pages is not None or not self.sites, duplicates=settings.duplicates)  # fmt: skip
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self._fleet(lanes)
@@ -288,7 +288,7 @@ class Bench:
             idle = (await self.crawls.need(self.setup.crawl)).idle
             self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
-        committer = Committer(self.frontier, self.outputs)
+        committer = Committer(self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl))
         committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw]
         worker = Worker(
             self.frontier, self._visits, committer, buckets=self.store.buckets,

@@ -10,6 +10,7 @@ from gossamer.errors import Moved, Stale
 from gossamer.guise import Guise
 from gossamer.page import Failure, Page
 from gossamer.request import Request
+from gossamer.sketch import Asked, Placed
 from gossamer.visit import Adds, Attempt, Claim, Claimed, Commit, Row, Seen, Settle
 
 
@@ -53,6 +54,12 @@ class Frontier(Protocol):
     async def nearest(self, bucket: int, fingerprint: int) -> int | None: ...
     async def lengths(self, files: Sequence[str]) -> list[int | None]: ...
     async def base(self, file: str, length: int) -> None: ...
+
+
+class Alike(Protocol):
+    """The index of what says the same, or nearly, in one crawl (`frontier.alike`)."""
+
+    async def place(self, asked: Sequence[Asked]) -> list[Placed]: ...
 
 
 class Ledger(Protocol):

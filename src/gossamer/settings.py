@@ -70,6 +70,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_time: float | None = None
     seen: str = "default"
     drop_parameters: tuple[str, ...] = ()
+    duplicates: str = "off"
     timeout: float = 30.0
     max_size: int = 16 << 20
     cache: str | None = None
@@ -159,9 +160,7 @@ ABOUT: dict[str, About] = {
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
     ),
     "session": About(units.seconds, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
-    "session_key": About(
-        units.reference, "string", "where the key is that seals log-ins in the store: ${env:NAME} or ${file:PATH}"
-    ),
+    "session_key": About(units.reference, "string", "where the key is that seals log-ins: ${env:NAME} or ${file:PATH}"),
     "proxies": About(units.words, _LIST, "files of proxies; with them nothing goes out without one"),
     "rotation": About(
         partial(units.one_of, ROTATIONS), "string", "when another proxy is taken: for each request, session or host"
@@ -189,6 +188,11 @@ ABOUT: dict[str, About] = {
         partial(units.one_of, units.SEEN), "string", "how seen URLs are kept: default, exact, or bloom (smallest)"
     ),
     "drop_parameters": About(units.words, _LIST, "query parameters that make no difference, beyond tracking ones"),
+    "duplicates": About(
+        units.duplicates,
+        "string",
+        "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
+    ),
     "timeout": About(units.seconds, "number string", "longest time for one page, in seconds or as 90s, 5m"),
     "max_size": About(
         units.size, "integer string", "largest body in bytes as received, or as 16M; decoded it may be twice that"

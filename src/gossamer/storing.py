@@ -10,18 +10,23 @@ from pathlib import Path
 from gossamer.assets import FILES, REFERENCES, File, Kept, Reference, marks
 from gossamer.errors import ConfigError
 from gossamer.extras import install
+from gossamer.frontier.alike import MOST, Alike
+from gossamer.frontier.store import Store
 from gossamer.job import Setup
 from gossamer.parsing import pdf
 from gossamer.parts import FileOutput, TableSink
 from gossamer.road.keeping import Keeping
+from gossamer.road.likening import Likening
 from gossamer.road.reader import Reader
 from gossamer.road.records import edges
 from gossamer.road.waiting import Say, Waiting
+from gossamer.settings import Settings
 from gossamer.sinks import columns, graph
 from gossamer.sinks.files import OFF, Files, place
 from gossamer.sinks.formats import parse
 from gossamer.sinks.opening import Own, open_all
 from gossamer.sites.loading import LoadedSite
+from gossamer.sites.making import compares
 from gossamer.visit import LINK
 
 Outputs = tuple[list[FileOutput], list[TableSink]]
@@ -30,17 +35,18 @@ Outputs = tuple[list[FileOutput], list[TableSink]]
 def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "") -> Outputs:
     """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with."""
     job = setup.job
-    pages = {"page": columns.page_columns(text=job.text, links=job.links)}
+    pages = {"page": columns.page_columns(text=job.text, links=job.links, duplicates=job.settings.duplicates != "off")}
+    compared = compares(sites)
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
     taken = {"page", "attempt", LINK}
     if any(marks(item) for _, item in declared):
         taken |= {FILES, REFERENCES}
     if names := taken & {item.__name__.lower() for _, item in declared}:
         raise ConfigError(f"an item class may not be called {names.pop().title()} here: that kind is the records'")
-    kinds = item_columns([item for _, item in declared]) if sites else pages
+    kinds = item_columns([item for _, item in declared], compared) if sites else pages
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
-        Own(one.spec, frozenset(one.sites), item_columns([item for name, item in declared if name in one.sites]))
+        Own(one.spec, frozenset(one.sites), item_columns([item for name, item in declared if name in one.sites], compared))
         for one in job.outputs if one.sites
     ]  # fmt: skip
     folder = str(Path(job.settings.data) / setup.crawl)
@@ -49,16 +55,22 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "") -> Outpu
     )
 
 
-def item_columns(items: Iterable[type]) -> columns.Columns:
-    """The columns of items by kind, those of the files and of what they name included."""
+def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
+    """The columns of items by kind, those of the files and of what they name included. `compared`: as of `columns.item_columns`."""
     items = list(items)
-    kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items))
+    kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
     named = [mark for item in items for _, mark in marks(item)]
     if named:
         kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)
     if any(isinstance(mark, File) for mark in named):
         kinds[FILES] = (*columns.struct_columns(Kept), *columns.OURS)
     return kinds
+
+
+def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str) -> Likening | None:
+    """What marks pages and items that say the same, where they are compared."""
+    _, _, most = settings.duplicates.partition("?most=")
+    return Likening(Alike(store, crawl, int(most or MOST))) if settings.duplicates != "off" or compares(sites) else None
 
 
 def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> Keeping | None:

@@ -48,6 +48,8 @@ class Summary(msgspec.Struct):
     """Items kept aside, as something is wrong with them."""
     dropped: int = 0
     """Items that steps dropped."""
+    duplicates: dict[str, int] = {}
+    """Pages that say the same as another (`exact`), or nearly (`near`); `unkept`: that began a group when there was no more room."""
     sites: dict[str, Quality] = {}
     """What the sites give, by name."""
 

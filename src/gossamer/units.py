@@ -14,6 +14,7 @@ from typing import Any
 SCOPES = ("page", "prefix", "host", "domain", "any")
 POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
+DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """Those of this version, the cheapest first."""
 
@@ -68,6 +69,19 @@ def cold(value: object) -> str:
     if rest and (address == "off" or not re.fullmatch(r"hot=\d{1,4}", rest) or not 2 <= int(rest[4:]) <= 4000):
         raise ValueError("after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000")
     return text
+
+
+def duplicates(value: object) -> str:
+    """`off`, `exact` or `near`, and `?most=N`. Raises ValueError.
+
+    >>> duplicates("near?most=5000")
+    'near?most=5000'
+    """
+    word, _, rest = line(value).partition("?")
+    one_of(DUPLICATES, word)
+    if rest and (word == "off" or not re.fullmatch(r"most=[1-9]\d{0,9}", rest)):
+        raise ValueError("after ? stands most=N, the groups that are kept")
+    return line(value)
 
 
 def scalar(value: object) -> str:

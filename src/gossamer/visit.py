@@ -9,6 +9,7 @@ import msgspec
 
 from gossamer.page import Exchange
 from gossamer.request import Known, Request
+from gossamer.sketch import Sketch
 
 
 class Claim(msgspec.Struct):
@@ -64,6 +65,9 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     canonical: str | None
     redirects: list[str]
     error: str | None
+    group_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    copy: str | msgspec.UnsetType | None = msgspec.UNSET
+    likeness: float | msgspec.UnsetType | None = msgspec.UNSET
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
 
@@ -129,6 +133,10 @@ class Row(msgspec.Struct):
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
     """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
+    sketch: Sketch | None = None
+    """What it says, where it is to be marked with the group of what says the same."""
+    once: bool = False
+    """It is dropped where another says the same, or nearly."""
 
 
 RAW = "@raw"

@@ -14,7 +14,7 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.job import Job, Output
-    from gossamer.settings import Given, Settings
+    from gossamer.settings import Settings
     from gossamer.summary import Summary
 
 HELP = {
@@ -46,13 +46,14 @@ HELP = {
     "host_bytes": "Most bytes of bodies of one host: 10M.",
     "host_time": "Longest time from a host's first request on: 5m.",
     "seen": "How seen URLs are kept: default, exact, bloom.",
+    "duplicates": "Mark pages that say the same: off (default), exact, near.",
     "cache": "Folder of kept pages: fetched once, then replayed.",
 }
 METAVARS = {
-    "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME",
-    "size_limit": "SIZE", "host_bytes": "SIZE", "host_time": "TIME", "delay": "SECONDS", "retries": "TIMES",
-    "allow_private": "CIDR", "cache": "DIR",
-    "ladder": "RUNGS", "proxies": "FILE", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION", "seen": "HOW",
+    "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME", "seen": "HOW",
+    "size_limit": "SIZE", "host_bytes": "SIZE", "host_time": "TIME", "delay": "SECONDS", "retries": "TIMES", "duplicates": "HOW",
+    "allow_private": "CIDR", "cache": "DIR", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION",
+    "ladder": "RUNGS", "proxies": "FILE",
 }  # fmt: skip
 IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners of the sites first."
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
@@ -161,11 +162,7 @@ def settings_of(words: dict[str, Any]) -> Settings:
     """The settings: gossamer.toml beside the site files (else here), the environment, -s, the options."""
     from gossamer.settings import Given
 
-    more: list[Given] = []
-    for name in HELP:
-        value = words[name]
-        if value not in (None, False, []):
-            more.append(Given(flag(name), name, value))
+    more = [Given(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])]
     return read_settings(pairs=words["setting"], more=more, folder=folder_of(words["targets"]))
 
 

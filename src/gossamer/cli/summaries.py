@@ -35,6 +35,7 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     items = [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")] if s.rejected else []
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
+    items += [("duplicates", duplicates(s.duplicates))] if s.duplicates else []
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
@@ -50,6 +51,17 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
         ("time", f"{duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
         ("outputs", ", ".join(s.outputs) or "-"),
     ]
+
+
+def duplicates(found: dict[str, int]) -> str:
+    """Pages that say what another says.
+
+    >>> duplicates({"exact": 2, "near": 1, "unkept": 7})
+    '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of --duplicates)'
+    """
+    text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
+    unkept = found.get("unkept", 0)
+    return text + (f"; {unkept} more were not kept to compare with (raise ?most= of --duplicates)" if unkept else "")
 
 
 def site_line(one: Quality) -> str:

@@ -39,7 +39,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
         pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
         hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
-        files=n["files"], rejected=n["rejected"], dropped=n["dropped"], sites=sites,
+        files=n["files"], rejected=n["rejected"], dropped=n["dropped"], sites=sites, duplicates=_reasons(n, "dup:"),
     )  # fmt: skip
 
 

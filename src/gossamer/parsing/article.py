@@ -60,6 +60,15 @@ _MARKS: Final = re.compile(
 """What stands alone between the parts of a text, and is none of it."""
 
 
+def called_boilerplate(name: str) -> bool:
+    """Whether a class or id is one of what surrounds a text.
+
+    >>> called_boilerplate("post sidebar"), called_boilerplate("article-body")
+    (True, False)
+    """
+    return _BOILERPLATE.search(name) is not None
+
+
 class Block(NamedTuple):
     """A run of text between two block elements: its tag, its text, how many of the characters are links'."""
 

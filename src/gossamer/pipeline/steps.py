@@ -9,19 +9,29 @@ from typing import Any, NamedTuple
 import msgspec
 import xxhash
 
+from gossamer import sketch
 from gossamer.pipeline.schema import Fault, Schema
+from gossamer.sketch import Sketch
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
 class Fields(dict[str, Any]):
-    """An item as steps see it: its own fields by name, `kind`, and the `schema` of its class (None: an untyped dict)."""
+    """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped dict), and by what it is
+    compared with others (`alike`): `sketch`, `once`."""
 
-    __slots__ = ("kind", "schema")
+    __slots__ = ("kind", "once", "schema", "sketch")
 
-    def __init__(self, fields: dict[str, Any], kind: str, schema: Schema | None = None) -> None:
+    def __init__(
+        self,
+        fields: dict[str, Any],
+        kind: str,
+        schema: Schema | None = None,
+        sketch: Sketch | None = None,
+        once: bool = False,
+    ) -> None:
         super().__init__(fields)
-        self.kind, self.schema = kind, schema
+        self.kind, self.schema, self.sketch, self.once = kind, schema, sketch, once
 
 
 Step = Callable[[Fields, Any], Any]
@@ -82,6 +92,37 @@ def validate(item: Fields, page: Any = None) -> None:
         raise Bad(faults)
 
 
+class alike:  # noqa: N801 - a step, named as the others
+    """Marks an item with the group of those of its kind that say the same, of all pages, workers and runs of the crawl: fields
+    `_group_id`, `_copy`, `_likeness` (docs/records.md).
+
+    `fields`: what it says, in this order; without them all of its fields. `near`: also what says nearly the same, which takes
+    some 25 words; `head`: a field in which things that are not the same have other words (a name), else such are told apart by
+    all of their words alone. `drop`: only the first of a group is kept.
+    """
+
+    def __init__(self, *fields: str, near: bool = True, head: str = "", drop: bool = False) -> None:
+        self._fields, self._near, self._head, self._drop = fields, near, head, drop
+
+    def __call__(self, item: Fields, page: Any = None) -> None:
+        """Sketch it; one without any of the fields is left alone."""
+        said = [item.get(name) for name in self._fields or item]
+        if any(value not in (None, "", []) for value in said):
+            text = " ".join(_words(value) for value in said) if self._near else ""
+            same = xxhash.xxh3_64_digest(_encode(said))
+            item.sketch = Sketch(same, sketch.near(text, _words(item.get(self._head))) if self._near else b"")
+            item.once = self._drop
+
+
+def _words(value: Any) -> str:
+    """What is in a value, for who compares words."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return " ".join(map(_words, value))
+    return "" if value is None else str(value)
+
+
 class Deduplicate:
     """Drops an item that another page of the crawl gave before, as far as this process remembers (`most` items or more).
 
@@ -136,7 +177,7 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
                     None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
                 )
                 return Outcome(item, faults=[fault])
-            item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema)
+            item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema, item.sketch, item.once)
     return Outcome(item)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from gossamer.errors import UsageError
@@ -24,13 +24,18 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
         raise UsageError(f"{spec}: that keeps whole pages; rows go to .jsonl, .csv, .parquet or .sqlite")
     if os.path.abspath(path) in {os.path.abspath(parse(one).path) for one in taken}:
         raise UsageError(f"{spec} is what the crawl itself writes: name another file")
-    columns: Columns = {"pages": {"page": page_columns()}, "attempts": attempt_columns(form)}.get(what, {})
+    rows = iter(rows)
+    first = list(islice(rows, 1))
+    compared = any("group_id" in row for row in first)
+    columns: Columns = {"pages": {"page": page_columns(duplicates=compared)}, "attempts": attempt_columns(form)}.get(
+        what, {}
+    )
     sink: Any = open_output(spec, columns, overwrite=True)
     table = hasattr(sink, "upsert")
     lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}
     if table:
         sink.prepare()
-    rows, count = iter(rows), 0
+    rows, count = chain(first, rows), 0
     while batch := list(islice(rows, BATCH)):
         made = [_row(what, data, form) for data in batch]
         if table:

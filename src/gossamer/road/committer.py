@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from gossamer.errors import Moved, Stale
 from gossamer.parts import Frontier
+from gossamer.road.likening import Likening
 from gossamer.road.outputs import Append, Outputs
 from gossamer.visit import Adds, Commit, Visit
 
@@ -28,13 +29,13 @@ COMPANY = 32
 class Committer:
     """Writes and settles what visits ended with."""
 
-    def __init__(self, frontier: Frontier, outputs: Outputs) -> None:
+    def __init__(self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits in the commit under way."""
         self.refused = 0
         """Visits whose claim was no longer ours."""
-        self._frontier, self._outputs = frontier, outputs
+        self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
         """Hear of each visit that is handed over."""
@@ -92,6 +93,8 @@ class Committer:
 
         Where the store has several servers, the rows of a file are written and settled server by server: no script vouches for two.
         """
+        if self._likening is not None:
+            await self._likening.mark(batch)
         rows = [row for visit in batch for row in visit.rows]
         buckets: dict[int, list[Visit]] = {}
         for visit in batch:

@@ -13,6 +13,7 @@ from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
 from gossamer.road.keeping import Rows, named
+from gossamer.road.marking import mark
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Read, Taken, Taker
@@ -38,9 +39,10 @@ class Reader:
         pages: bool,
         text: bool,
         links: bool,
+        duplicates: str = "off",
     ) -> None:
         self.sites, self.taker, self.key = sites, taker, key
-        self.pages, self.text, self.links = pages, text, links
+        self.pages, self.text, self.links, self.duplicates = pages, text, links, duplicates
         self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
@@ -209,7 +211,8 @@ class Reader:
         for field in self.watched & made.fields.keys() if self.watched else ():
             if made.fields[field] in (None, "", []):
                 self.keep(page, claim.request, f"{site.name}: {made.kind}: {field}: it has no value")
-        return Row(made.kind, made.key, {**made.fields, **seen}, self.run if site.site.complete else "")
+        run = self.run if site.site.complete else ""
+        return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
         """What a file gives that is kept (`keeping`): its row, and as any URL a record."""
@@ -239,7 +242,10 @@ class Reader:
         if self.links:
             resolved = (document.base.resolve(href) for href in found)
             record.out_links = list(dict.fromkeys(url for url in resolved if url))
-        return page_row(record, self.key(record.requested_url))
+        row = page_row(record, self.key(record.requested_url))
+        if self.duplicates != "off":
+            mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
+        return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
         """A sitemap or feed gives seeds; sitemaps of an index are followed three deep."""

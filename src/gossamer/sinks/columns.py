@@ -71,9 +71,12 @@ _TYPES: dict[Any, str] = {int: "int", float: "float", bool: "bool", str: "str", 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
-def page_columns(text: bool = False, links: bool = False) -> tuple[Column, ...]:
-    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`."""
-    columns = _PAGE
+_GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
+
+
+def page_columns(text: bool = False, links: bool = False, duplicates: bool = False) -> tuple[Column, ...]:
+    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`, `duplicates`: they are compared."""
+    columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
     if links:
@@ -81,8 +84,12 @@ def page_columns(text: bool = False, links: bool = False) -> tuple[Column, ...]:
     return columns
 
 
-def item_columns(items: Iterable[type]) -> dict[str, tuple[Column, ...]]:
-    """Columns by kind from the fields of item classes; classes of one kind share the union of their fields."""
+def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tuple[Column, ...]]:
+    """Columns by kind from the fields of item classes; classes of one kind share the union of their fields.
+
+    `compared`: a step of their site marks those that say the same.
+    """
+    more = tuple(Column(f"_{name}", kind) for name, kind in _GROUP) if compared else ()
     kinds: dict[str, dict[str, str]] = {}
     for item in items:
         try:
@@ -93,7 +100,7 @@ def item_columns(items: Iterable[type]) -> dict[str, tuple[Column, ...]]:
         for name in names(item):
             found = column_type(hints.get(name))
             fields[name] = found if fields.get(name, found) == found else "json"
-    return {name: (*(Column(*field) for field in fields.items()), *OURS) for name, fields in kinds.items()}
+    return {name: (*(Column(*field) for field in fields.items()), *OURS, *more) for name, fields in kinds.items()}
 
 
 def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:

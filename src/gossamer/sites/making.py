@@ -13,9 +13,10 @@ from gossamer import url as urls
 from gossamer.assets import FILES, File, Named, marks
 from gossamer.parsing.view import View
 from gossamer.pipeline.schema import Fault, Schema, schema
-from gossamer.pipeline.steps import Fields, ready, through
+from gossamer.pipeline.steps import Fields, alike, ready, through
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.running import Parsed
+from gossamer.sketch import Sketch
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 LONGEST = 1000
@@ -36,6 +37,9 @@ class Made(msgspec.Struct):
     """Files and other items that it names."""
     beyond: int = 0
     """Those of them that are more than their field may name."""
+    sketch: Sketch | None = None
+    """What it says, where it is compared with others; `once`: it is kept where no other says that."""
+    once: bool = False
 
 
 class Making:
@@ -63,7 +67,9 @@ class Making:
                     fields[field] = default()
         given = fields.pop("_key", None) if loose else None
         end = through(self._steps, fields, view)
-        made = Made(end.item.kind, end.item, dropped=end.dropped, faults=end.faults)
+        made = Made(
+            end.item.kind, end.item, dropped=end.dropped, faults=end.faults, sketch=end.item.sketch, once=end.item.once
+        )
         if made.dropped or made.faults:
             return made
         if cls is not None and marks(cls):
@@ -120,6 +126,11 @@ def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Call
     """The making of each site, one a crawl."""
     known = {id(site): Making(site, canonical) for site in sites}
     return lambda site: known[id(site)]
+
+
+def compares(sites: Sequence[LoadedSite]) -> bool:
+    """Whether a step of theirs marks items that say the same."""
+    return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 
 def aside(made: Made) -> dict[str, Any]:
