@@ -202,7 +202,7 @@ class Bench:
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
         self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
         self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies)
-        self.clubs = Clubs(setup, self.sites, self.store, self.dialling.given, self.proxies, self.dialling.held)
+        self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""

@@ -68,15 +68,15 @@ class Dialling:
         self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
         self._running = False
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
-        self._disguised = any(IMPERSONATED in ladder for ladder in ladders)
+        self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
         self.given: Given = self._plain.given
         """The headers of a request that people gave."""
         self.held = {
-            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder)[0]
+            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder, self.disguised)
             for one in sites if one.site.session is not None
         }  # fmt: skip
-        """Site -> the rung on which its accounts are logged in."""
+        """Site -> the rungs of those who are logged in; on the first they log in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
@@ -141,7 +141,7 @@ class Dialling:
                     self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
                     unlocker=self._unlock, keep=self._keep, more=self._types,
                     browser=partial(
-                        chromium, self._settings, self._guard, self._needs, self._disguised, self._folder, self._proxies
+                        chromium, self._settings, self._guard, self._needs, self.disguised, self._folder, self._proxies
                     ),
                 )  # fmt: skip
             except ConfigError as error:
@@ -151,7 +151,7 @@ class Dialling:
             identity: Identity = Nobody() if robots else self._plain
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
-            elif name == BROWSER and self._disguised:
+            elif name == BROWSER and self.disguised:
                 identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
@@ -190,14 +190,20 @@ def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
     return held(needs.session, found) if needs.session else found
 
 
-def held(site: str, ladder: Iterable[str]) -> tuple[str, ...]:
-    """The one rung on which a site's accounts are logged in: a log-in belongs to one identity. Raises ConfigError."""
-    for rung in (IMPERSONATED, PLAIN):
-        if rung in ladder:
-            return (rung,)
-    raise ConfigError(
-        f"site {site}: session: who is logged in is got on the rung plain or impersonated: ladder='impersonated'"
+def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
+    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
+    too. Raises ConfigError."""
+    rungs, wrong = (
+        tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder),
+        "",
     )
+    if disguised and rungs == (PLAIN, BROWSER):
+        wrong = "the browser is disguised in this crawl, and its rung plain is not: ladder=['impersonated', 'browser']"
+    elif not rungs:
+        wrong = "who is logged in is got on the rung plain, impersonated or browser"
+    if wrong:
+        raise ConfigError(f"site {site}: session: {wrong}")
+    return rungs
 
 
 def sessions(

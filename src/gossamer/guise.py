@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
+
+from gossamer.render import Render
 
 
 class Guise(msgspec.Struct, frozen=True):
@@ -22,6 +25,10 @@ class Guise(msgspec.Struct, frozen=True):
     """URL of the proxy it goes through, with credentials; None: none. There is no way around it."""
     member: str = ""
     """The account it is logged in as; '': nobody's. What such a request brings is in no cache."""
+    cookies: tuple[Mapping[str, Any], ...] | None = None
+    """In a browser: all the cookies of who is logged in, as `identity.cookies.Jar.shown` has them; None: those of the headers."""
+    render: Render | None = None
+    """In a browser: how this page is rendered, whatever its site says."""
 
 
 class Lent(NamedTuple):

@@ -5,6 +5,7 @@ Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from types import MappingProxyType
@@ -15,11 +16,14 @@ from gossamer import url as urls
 from gossamer.masking import MASK, secretive
 from gossamer.references import put_in, refers
 from gossamer.request import Request, split
+from gossamer.steps import Step
 
 MAIN = "main"
 """The account's name where there is but one."""
 LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
 """URLs that end a session, as most sites call them."""
+FORM = "form input[type=password i]"
+"""What tells that a form asks for a password."""
 MOST = 1000
 """Accounts of a site."""
 
@@ -91,6 +95,24 @@ class Login:
         """The secret values of an account that is revealed: those that were referred to."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
         return [value for field, value in account.fields.items() if refers(said[field])]
+
+    def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
+        """The same in a browser, whose page builds the form: filled in, sent `pause` seconds after the page was asked for or later; then
+        the sign that one is in is waited for (the last but one): what it shows, else that the form is gone."""
+        form = f":is({self.form or 'form:has(input[type=password i])'})"
+        button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
+        if self.submit:
+            said = json.dumps(self.submit, ensure_ascii=False)
+            button = f":is(button:has-text({said}), :is(button, input):is([name={said}], [value={said}]))"
+        names = {field: json.dumps(field, ensure_ascii=False) for field in fields}
+        filled = [
+            Step("fill", f"{form} :is([name={names[field]}], [id={names[field]}])", fields[field]) for field in fields
+        ]
+        shown = [one for one in self.shows if isinstance(one, str) and not one.startswith(("/", "http://", "https://"))]
+        sign = Step("wait", ", ".join(shown))
+        if not shown or len(shown) < len(self.shows):
+            sign = Step("until", f"!document.querySelector({json.dumps(self.form or FORM)})")
+        return *filled, Step("pause", f"{pause:g}"), Step("click", f"{form} {button}"), sign, Step("wait", "idle")
 
     def by_form(self, fields: Mapping[str, str]) -> Generator[Any, Any, Any]:
         """The steps of a form: its page, then the form filled in and sent."""

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,7 +15,8 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.frontier.logins import Known, Logins
 from gossamer.frontier.store import Store
-from gossamer.identity.browsers import BROWSERS, identity, named
+from gossamer.identity.browsers import BROWSERS, drivable, identity, named
+from gossamer.identity.driven import Shown
 from gossamer.identity.lending import Held, Proxies
 from gossamer.identity.member import Member
 from gossamer.identity.sealing import PLAIN, Seal
@@ -33,7 +34,7 @@ from gossamer.road.rungs import Rung
 from gossamer.settings import Settings
 from gossamer.sites import acting
 
-IMPERSONATED = "impersonated"
+IMPERSONATED, BROWSER = "impersonated", "browser"
 TRIES = 5
 
 
@@ -49,16 +50,17 @@ class Holding(msgspec.Struct):
 
 
 class Club:
-    """The accounts of one site. `made`: account, version -> its identity, which is nobody yet."""
+    """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`: account, version -> its identity,
+    which is nobody yet; `lent`: a rung as an account has it."""
 
     def __init__(
-        self, site: str, login: Login, hosts: Sequence[str], rung: str, logins: Logins, proxies: Proxies | None,
-        made: Callable[[str, str], Member],
+        self, site: str, login: Login, hosts: Sequence[str], rungs: tuple[str, ...], logins: Logins, proxies: Proxies | None,
+        made: Callable[[str, str], Member], lent: Callable[[Rung, Member, Any], Rung],
     ) -> None:  # fmt: skip
-        self.site, self.login, self.hosts, self.rung = site, login, hosts, rung
+        self.site, self.login, self.hosts, self.rungs = site, login, hosts, rungs
         names = [host.removeprefix("*.") for host in hosts] + ([split(login.url)[1]] if login.url else [])
         self.domains = frozenset(map(urls.registered_domain, names))
-        self._logins, self._proxies, self._made = logins, proxies, made
+        self._logins, self._proxies, self._made, self._lent = logins, proxies, made, lent
         self._seal = Seal(None, 0)
         self._accounts: dict[str, Account] = {}
         self._told: dict[str, str] = {}
@@ -96,7 +98,7 @@ class Club:
                     await self._logins.failed(self.site, turn.name, me, waits=False)
                     return _later(1.0)
                 member = self._made(turn.name, f"{turn.version + 1}")
-                return Seat(account, _lent(rung, member, held), turn.version, me)
+                return Seat(account, self._lent(rung, member, held), turn.version, me)
             holding = self._taken(turn.name, turn.version, turn.revision, turn.state)
             held = None
             if holding is not None and self._proxies is not None:
@@ -104,7 +106,11 @@ class Club:
             if holding is None or bool(holding.bound) != (held is not None):
                 await self._logins.lost(self.site, turn.name, turn.version, sure=True)
                 continue  # another identity than it was logged in with
-            return Seat(account, _lent(rung, holding.member, held), turn.version, proof=holding.proof)
+            return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
+
+    def on(self, seat: Seat, rung: Rung) -> Seat:
+        """The same on another of its rungs."""
+        return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
         """The log-in goes on."""
@@ -186,7 +192,7 @@ class Club:
         state = self._seal.open(kept, f"{self.site}/{name}")
         if held is None or held.version != version:
             member = self._made(name, f"{version}")
-            if state["rung"] != self.rung or (member.browser is None) == bool(state["browser"]):
+            if state["rung"] != self.rungs[0] or (member.browser is None) == bool(state["browser"]):
                 return None
             if member.browser is not None and (known := BROWSERS.get(state["browser"])) is not None:
                 member.browser = known
@@ -197,18 +203,30 @@ class Club:
         return held
 
     def _state(self, member: Member, bound: str, proof: str, name: str) -> bytes:
-        state: Mapping[str, Any] = {"rung": self.rung, "proxy": bound, "proof": proof, **member.state()}
+        state: Mapping[str, Any] = {"rung": self.rungs[0], "proxy": bound, "proof": proof, **member.state()}
         return self._seal.close(state, f"{self.site}/{name}")
+
+
+class Ways(Protocol):
+    """The rungs of a crawl (`dialling`)."""
+
+    @property
+    def given(self) -> Given: ...
+    @property
+    def held(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def disguised(self) -> bool: ...
+    def pages(self, request: Request) -> Rung: ...
 
 
 class Clubs:
     """The accounts of all sites of a crawl: nobody before `open`."""
 
     def __init__(
-        self, setup: Setup, sites: Sequence[Any], store: Store, given: Given, proxies: Proxies | None,
-        rungs: Mapping[str, str],
+        self, setup: Setup, sites: Sequence[Any], store: Store, ways: Ways, proxies: Proxies | None
     ) -> None:  # fmt: skip
         settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
+        self._rung, rungs, given = ways.pages, ways.held, ways.given
         logins, self._crawl, self._seal = Logins(store), setup.crawl, partial(seal_of, settings, store)
         self._clubs: dict[str, Club] = {}
         for one in sites:
@@ -218,12 +236,18 @@ class Clubs:
             for known in browsers:
                 named(known)
 
-            def made(account: str, version: str, name: str = name, browsers: Sequence[str] = browsers) -> Member:
-                own = f"{store.seed} {name} {account}"
-                browser = identity(browsers, own) if rungs[name] == IMPERSONATED else None
+            browsers = drivable(browsers) if BROWSER in rungs[name] else browsers
+            as_one = rungs[name][0] == IMPERSONATED or (ways.disguised and BROWSER in rungs[name])
+
+            def made(
+                account: str, version: str, name: str = name, browsers: Sequence[str] = browsers if as_one else ()
+            ) -> Member:
+                browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
                 return Member(account, f"{name}/{account}/{version}", browser, given, domain)
 
-            self._clubs[name] = Club(name, one.site.session, one.site.hosts, rungs[name], logins, proxies, made)
+            self._clubs[name] = Club(
+                name, one.site.session, one.site.hosts, rungs[name], logins, proxies, made, partial(_lent, given)
+            )
         self._of = lru_cache(10_000)(lambda host: self._clubs.get(acting.needs(sites, host).session))
 
     def of(self, host: str) -> Club | None:
@@ -236,7 +260,7 @@ class Clubs:
             return None
         entering = Entering(self._crawl, worker, gate, urls.parse, urls.registered_domain)
         blocks: Callable[[str], Blocks] = (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
-        return Members(self._crawl, worker, self.of, entering, blocks, urls.parse)
+        return Members(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:
         """As of each, once. Raises ConfigError for a secret or a key that is missing."""
@@ -255,13 +279,15 @@ def seal_of(settings: Settings, store: Store) -> Seal:
     return Seal(key, store.seed)
 
 
-def _lent(rung: Rung, member: Member, held: Held | None) -> Rung:
-    return rung._replace(identity=member, proxies=held)
+def _lent(given: Given, rung: Rung, member: Member, held: Any) -> Rung:
+    return rung._replace(identity=Shown(member, given) if rung.name == BROWSER else member, proxies=held)
 
 
 def _member(seat: Seat) -> Member:
-    assert isinstance(seat.rung.identity, Member)
-    return seat.rung.identity
+    found = seat.rung.identity
+    member = found.member if isinstance(found, Shown) else found
+    assert isinstance(member, Member)
+    return member
 
 
 def _later(seconds: float) -> Failure:

@@ -84,6 +84,8 @@ class Page(msgspec.Struct):
     """Answers to its scripts that were to be kept."""
     screenshot: str | None = None
     """Path of its picture."""
+    cookies: tuple[tuple[str, str], ...] = ()
+    """URL and Set-Cookie of other hosts of its domain whose cookies changed with it, in a browser where one is logged in."""
     console: tuple[str, ...] = ()
     """What its scripts said and where they failed, when that was to be kept."""
     exchange: Exchange | None = None

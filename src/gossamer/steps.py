@@ -15,7 +15,7 @@ _TEXTS = ("fill", "type")
 
 class Step(NamedTuple):
     """`act`: a word of ACTS; `what`: a CSS selector; of `press` a key (`Enter`), of `until` a JavaScript expression, of `pause` seconds;
-    `text`: what is filled in or typed."""
+    `text`: what is filled in or typed. `wait` for `idle`: as a page does."""
 
     act: str
     what: str = ""

@@ -234,7 +234,7 @@ BAD = [
     ("Login('{url}login', {{'usr': 'ann', 'password': '${{env:PASSWORD_ANN}}'}})", "has no field 'usr': it has csrf, user, password, go"),
     ("Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_ANN}}'}}, form='#entry')", "there is no form '#entry'"),
     ("Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_BOB}}'}})", "log-in as main was refused: the form is there again"),
-    ("Login('{url}login', {{'user': 'ann'}}), ladder='browser'", "got on the rung plain or impersonated"),
+    ("Login('{url}login', {{'user': 'ann'}}), ladder='unlocker'", "got on the rung plain, impersonated or browser"),
     ("'joe'", "it is a Login"),
 ]  # fmt: skip
 

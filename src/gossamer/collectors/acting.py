@@ -18,12 +18,20 @@ KEY, REST = (0.04, 0.16), (0.08, 0.3)
 
 class Acting:
     """Carries out steps on a page, until `ends` on the monotonic clock. `human`: as a hand; `settle`: waits for what a step asked for;
-    `scroll`: to the end."""
+    `idle`: until nothing was asked for in a while; `scroll`: to the end."""
 
     def __init__(
-        self, page: Any, ends: float, human: bool, settle: Callable[[], Awaitable[None]], scroll: Callable[[], Awaitable[None]]
+        self, page: Any, ends: float, human: bool, settle: Callable[[], Awaitable[None]], idle: Callable[[], Awaitable[None]],
+        scroll: Callable[[], Awaitable[None]],
     ) -> None:  # fmt: skip
-        self._page, self._ends, self._human, self._settle, self._down = page, ends, human, settle, scroll
+        self._page, self._ends, self._human, self._settle, self._idle, self._down = (
+            page,
+            ends,
+            human,
+            settle,
+            idle,
+            scroll,
+        )
         self._at = (random.uniform(200, 800), random.uniform(100, 500))
 
     async def do(self, steps: tuple[Step, ...]) -> None:
@@ -82,11 +90,15 @@ class Acting:
     async def _wait(self, step: Step) -> None:
         if step.act == "until":
             await self._page.wait_for_function(step.what, timeout=self._left())
+        elif step.what == "idle":
+            await self._idle()
         else:
             await self._page.wait_for_selector(f"css={step.what}", state="attached", timeout=self._left())
 
     async def _pause(self, step: Step) -> None:
-        await asyncio.sleep(min(float(step.what), self._left() / 1000))
+        if float(step.what) > self._left() / 1000:
+            raise Error("there is no time for it")
+        await asyncio.sleep(float(step.what))
 
     async def _scroll(self, _: Step) -> None:
         await self._down()

@@ -8,9 +8,11 @@ are failures that are tried again. Robots rules and delays hold for the page its
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -58,6 +60,7 @@ class BrowserCollector:
         )
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
+        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -75,9 +78,10 @@ class BrowserCollector:
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
-        async with self._pages:
+        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        async with self._turn(place, guise), self._pages:
             browser = await self._running()
-            result = await self._visit(browser, request, headers, guise)
+            result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
             # what was waited for a free page is no time of the host's, but it is before the request went out
@@ -89,6 +93,16 @@ class BrowserCollector:
             self._retire(self._now)
         while self._ending:
             await asyncio.gather(*self._ending)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, place: Place, guise: Guise) -> AsyncIterator[None]:
+        """Who is logged in has one context, so its pages come one after another."""
+        if not guise.member:
+            yield
+            return
+        lock = self._turns.setdefault(place, asyncio.Lock())
+        async with lock:
+            yield
 
     async def _running(self) -> Chromium:
         """The browser; another where it died or had its pages."""
@@ -122,20 +136,20 @@ class BrowserCollector:
         task.add_done_callback(self._ending.discard)
 
     async def _visit(
-        self, browser: Chromium, request: Request, headers: Mapping[str, str], guise: Guise
+        self, browser: Chromium, place: Place, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """One page in a context, which is given back."""
         from gossamer.collectors.document import Document
 
-        at, began, authority = time.time(), time.perf_counter(), split(request.url)[1]
-        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        at, began = time.time(), time.perf_counter()
+        render = guise.render or self._render(split(request.url)[1])
         kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(kept, request, at, began, self._wire, self._folder)
-                result = await document.get(headers, self._render(authority), ends)
+                document = Document(kept, request, at, began, self._wire, self._folder, guise.cookies)
+                result = await document.get(headers, render, ends)
             sound = True
         except TimeoutError:
             result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)

@@ -58,6 +58,10 @@ def find(path: str | None, bare: bool = False) -> str:
     return found
 
 
+Cookies = dict[tuple[str, str, str], dict[str, Any]]
+"""Those of a context, by name, domain (with a dot before it: and all below) and path."""
+
+
 class Place(NamedTuple):
     """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy (its URL; '': none)."""
 
@@ -74,8 +78,8 @@ class Kept:
         self.context: Any = None
         self.tab: Tab | None = None
         self.used = False
-        self.cookies: dict[tuple[str, ...], dict[str, Any]] = {}
-        """By name, domain and path, as they were after the last page."""
+        self.cookies: Cookies = {}
+        """As they were after the last page."""
 
     async def ready(self) -> None:
         """Have a tab. Raises Playwright's Error."""

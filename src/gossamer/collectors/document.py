@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Error
 
-from gossamer.collectors.chromium import Kept
+from gossamer.collectors.chromium import Cookies, Kept
 from gossamer.collectors.failures import Why
 from gossamer.collectors.noting import Notes
 from gossamer.collectors.rendering import Rendering
@@ -23,6 +23,7 @@ from gossamer.request import Request, split
 
 NAME = "browser"
 EMPTY = b"<html><head></head><body></body></html>"
+_PORT = re.compile(r":\d+$")
 _FINAL = (
     "ERR_CERT_AUTHORITY_INVALID",
     "ERR_CERT_COMMON_NAME_INVALID",
@@ -33,15 +34,16 @@ _FINAL = (
 
 class Document:
     """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
-    `folder`: for pictures."""
+    `folder`: for pictures; `cookies`: all that the context is to have of the domain (`Guise.cookies`)."""
 
     def __init__(
-        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None
+        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None,
+        cookies: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:  # fmt: skip
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
-        self._folder = folder
+        self._folder, self._given = folder, cookies
         self._authority = split(request.url)[1]
-        self._host = self._authority.rpartition(":")[0] if re.search(r":\d+$", self._authority) else self._authority
+        self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
         """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
@@ -67,7 +69,9 @@ class Document:
                     tuple(notes.console),
                 )
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
-                result.headers += changed(before, self._kept.cookies, self._host)
+                result.headers += [("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)]
+                if self._given is not None:
+                    result.cookies = tuple(self._elsewhere(before))
             return result
         finally:
             if notes is not None:
@@ -75,8 +79,11 @@ class Document:
             await watch.end()
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
-        """The cookies that the request carries, beside those that the context has."""
+        """The cookies that the request carries, beside those that the context has; of a member all, and no others of the domain."""
+        if self._given is not None:
+            await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+        sent = sent.encode("latin-1", "replace").decode("utf-8", "replace")
         pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name]
         have = {(one["name"], one["value"]) for one in self._kept.cookies.values() if own(self._host, one["domain"])}
         if have.issuperset(pairs):
@@ -94,8 +101,29 @@ class Document:
             await context.add_cookies(more)
         self._kept.cookies = await self._cookies()
 
-    async def _cookies(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        return {(one["name"], one["domain"], one["path"]): one for one in await self._kept.context.cookies()}
+    async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
+        """Make the context's cookies of the domain those that are given."""
+        context, have = self._kept.context, self._kept.cookies
+        wanted = {_key(one): one for one in given if own(one["domain"].lstrip("."), f".{self._domain}")}
+        gone = [key for key in have if key not in wanted and own(key[1].lstrip("."), f".{self._domain}")]
+        more = [one for key, one in wanted.items() if have.get(key, {}).get("value") != one["value"]]
+        for name, domain, path in gone:
+            await context.clear_cookies(name=name, domain=domain, path=path)
+        for one in more:
+            with contextlib.suppress(Error):  # as above
+                await context.add_cookies([one])
+        if gone or more:
+            self._kept.cookies = await self._cookies()
+
+    def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
+        """The cookies of other hosts of the domain that came, changed or went: a URL of theirs, Set-Cookie."""
+        after = self._kept.cookies
+        hosts = {domain.lstrip(".") for _, domain, _ in (*before, *after) if not own(self._host, domain)}
+        for host in sorted(one for one in hosts if own(one, f".{self._domain}")):
+            yield from ((f"https://{host}/", line) for line in changed(before, after, host))
+
+    async def _cookies(self) -> Cookies:
+        return {_key(one): one for one in await self._kept.context.cookies()}
 
     async def _outcome(self, rendering: Rendering, watch: Watch, problem: str) -> Page | Failure:
         tunnel = self._kept.tunnel
@@ -169,10 +197,12 @@ def own(host: str, domain: str) -> bool:
     return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
 
 
-def changed(
-    before: Mapping[tuple[str, ...], dict[str, Any]], after: Mapping[tuple[str, ...], dict[str, Any]], host: str
-) -> Headers:
-    """The cookies of a host that came, changed or went, as Set-Cookie headers."""
+def _key(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
+    return cookie["name"], cookie["domain"], cookie["path"]
+
+
+def changed(before: Cookies, after: Cookies, host: str) -> list[str]:
+    """The cookies of a host that came, changed or went, as values of Set-Cookie."""
     out = []
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)
@@ -188,5 +218,7 @@ def changed(
             words.append(f"Expires={formatdate(now['expires'], usegmt=True)}")
         if (now or old or {}).get("secure"):
             words.append("Secure")
-        out.append(("set-cookie", "; ".join(words)))
+        if (now or old or {}).get("httpOnly"):
+            words.append("HttpOnly")
+        out.append("; ".join(words).encode("utf-8", "replace").decode("latin-1"))
     return out

@@ -31,7 +31,7 @@ class Rendering:
         self._tab, self._page, self._watch = tab, tab.page, watch
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
-        self.late, self._there = "", False
+        self.late, self._there, self._loading = "", False, False
         tab.listen({
             "framenavigated": self._come, "load": self._loaded,
             "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
@@ -53,7 +53,8 @@ class Rendering:
     async def _acts(self, render: Render, ends: float) -> None:
         """Wait for what is to come, then do the steps. What never comes is named in `late`."""
         acting = Acting(
-            self._page, ends, render.human, lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)), lambda: self._scroll(ends)
+            self._page, ends, render.human, lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)),
+            lambda: self._quiet(IDLE, ends), lambda: self._scroll(ends),
         )  # fmt: skip
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
@@ -61,7 +62,7 @@ class Rendering:
         steps = waits + render.steps
         for place, step in enumerate(steps):
             self._watch.follows = place >= len(waits)
-            self.late = f"the page has no {step.what}" if step.act != "until" else f"{step.what[:100]} never was true"
+            self.late = _missing(step)
             await acting.do((step,))
         self.late = ""
 
@@ -84,9 +85,11 @@ class Rendering:
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     def _come(self, frame: Any) -> None:
-        self._there = self._there or frame == self._page.main_frame
+        if frame == self._page.main_frame:
+            self._there = self._loading = True
 
     def _loaded(self, _: Any) -> None:
+        self._loading, self._changed = False, time.monotonic()
         if self._there:  # else it is the last page's
             self._watch.away.set()
 
@@ -100,9 +103,9 @@ class Rendering:
         self._changed = time.monotonic()
 
     async def _quiet(self, seconds: float, ends: float) -> None:
-        """Until no request was under way for so long, or `ends`."""
+        """Until no request was under way for so long, nor a document that a step led to, or `ends`."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
-            if not self._under_way and now - self._changed >= seconds:
+            if not self._under_way and not (self._loading and self._watch.follows) and now - self._changed >= seconds:
                 return
             await asyncio.sleep(POLL)
 
@@ -119,6 +122,13 @@ class Rendering:
             before = height
             self._changed = time.monotonic()
             await self._quiet(IDLE, ends)
+
+
+def _missing(step: Step) -> str:
+    """What is said where it takes too long."""
+    if step.act == "pause":
+        return f"no time was left for a pause of {step.what} s"
+    return f"{step.what[:100]} never was true" if step.act == "until" else f"the page has no {step.what}"
 
 
 @lru_cache(1)

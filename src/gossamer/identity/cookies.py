@@ -1,9 +1,9 @@
 """Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who gets what.
 
 A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is
-below them. `Secure` ones never travel over http and cannot be set or replaced from there. `HttpOnly` and `SameSite`
-guard against scripts and foreign pages, of which a crawler has none: they are ignored. A cookie without a name is not
-kept.
+below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite` guards
+against foreign pages, of which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts of a browser. A cookie
+without a name is not kept.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class Cookie(msgspec.Struct):
     """Seconds since the epoch; None: as long as the jar."""
     created: int
     """Its place in the order of coming."""
+    http_only: bool = False
+    """Scripts of a page in a browser do not see it."""
 
     def suits(self, host: str, path: str, https: bool) -> bool:
         """Whether it goes along with a request."""
@@ -121,6 +123,16 @@ class Jar:
         cookies = [cookie for kept in self._domains.values() for cookie in kept.values()]
         return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
 
+    def shown(self) -> list[dict[str, Any]]:
+        """All cookies as browsers are told of them: name, value, domain (with a dot: and all below it), path, secure, httpOnly, expires
+        (seconds since the epoch, -1: with the browser)."""
+        now = self._clock()
+        return [
+            {"name": _text(one.name), "value": _text(one.value), "domain": "." * (not one.host_only) + one.domain, "path": one.path,
+             "secure": one.secure, "httpOnly": one.http_only, "expires": -1 if one.expires is None else one.expires}
+            for kept in self._domains.values() for one in kept.values() if one.expires is None or one.expires > now
+        ]  # fmt: skip
+
     def load(self, state: Any) -> None:
         """Take back what `dump` gave, in place of what is here. Raises ValueError for another version or form."""
         if not isinstance(state, dict) or state.get("version") != 1:
@@ -157,13 +169,14 @@ class Parsed(msgspec.Struct):
     path: str = ""
     secure: bool = False
     expires: float | None = None
+    http_only: bool = False
 
 
 def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
     """Read the value of a Set-Cookie header (RFC 6265bis, 5.6); None when it sets nothing.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
-    Parsed(name='a', value='b', domain='', path='/x', secure=True, expires=None)
+    Parsed(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
     """
     text = header.decode("latin-1")
     if end := _END.search(text):
@@ -193,6 +206,8 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
             cookie.path = said if said.startswith("/") else ""
         elif key == "secure":
             cookie.secure = True
+        elif key == "httponly":
+            cookie.http_only = True
     if age is not None:
         cookie.expires = age
     return cookie
@@ -264,7 +279,13 @@ def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
     if prefix.startswith("__host-") and (said.domain or said.path != "/"):
         return None
     default = path[: path.rfind("/")] or "/"
-    return Cookie(said.name, said.value, domain or host, host_only, said.path or default, said.secure, said.expires, 0)
+    path = said.path or default
+    return Cookie(said.name, said.value, domain or host, host_only, path, said.secure, said.expires, 0, said.http_only)
+
+
+def _text(latin: str) -> str:
+    """Bytes as characters, as a browser has them."""
+    return latin.encode("latin-1").decode("utf-8", "replace")
 
 
 def _shadows(cookie: Cookie, old: Cookie) -> bool:

@@ -1,13 +1,16 @@
 """The sessions of the impersonated rung as the browser rung has them: the same visitor with the same cookies, whose headers a real
-browser sends by itself."""
+browser sends by itself; and somebody who is logged in, there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import msgspec
+
 from gossamer.guise import Guise, Lent
 from gossamer.identity.dressing import OWN
+from gossamer.identity.member import Member
 from gossamer.page import Page
 from gossamer.request import Request
 
@@ -34,3 +37,17 @@ class Driven:
         lent = self._sessions.lend(request)
         own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
+
+
+class Shown:
+    """A member in a browser, which is told of all its cookies. `given`: as of `Driven`."""
+
+    def __init__(self, member: Member, given: Callable[[Request], Mapping[str, str]]) -> None:
+        self.member = member
+        self._driven = Driven(member, lambda request: {**given(request), **member.headers})
+        self.took, self.forget = member.took, member.forget
+
+    def lend(self, request: Request) -> Lent:
+        """What the member lends, less what the browser says by itself."""
+        headers, guise = (self._driven if self.member.browser is not None else self.member).lend(request)
+        return Lent(headers, msgspec.structs.replace(guise or Guise(), cookies=tuple(self.member.jar.shown())))

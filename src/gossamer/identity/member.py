@@ -46,10 +46,10 @@ class Member:
 
     def took(self, page: Page, _guise: Guise | None = None) -> None:
         """Keep the cookies of an answer."""
-        for name, value in page.headers:
-            if name == "set-cookie":
-                self.news.append((page.url, value.encode("latin-1")))
-                self.jar.take(*self.news[-1])
+        own = [(page.url, value) for name, value in page.headers if name == "set-cookie"]
+        for url, value in (*own, *page.cookies):
+            self.news.append((url, value.encode("latin-1")))
+            self.jar.take(*self.news[-1])
 
     def forget(self, domain: str) -> None:
         """Who is logged in stays so: that another session at the domain is over is nothing to it."""

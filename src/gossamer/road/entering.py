@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gossamer.errors import ConfigError, GossamerError
+from gossamer.guise import Guise, Lent
 from gossamer.login import Account, Login, redacted
 from gossamer.page import Failure, Page
 from gossamer.parsing.view import View
+from gossamer.politeness.blocks import needs_rendering
 from gossamer.politeness.blocks.own import seen_by
+from gossamer.render import Render
 from gossamer.request import Request, split
 from gossamer.road import records
 from gossamer.road.decide import MOST_HOPS, REDIRECTS, where
 from gossamer.road.gate import Gate
-from gossamer.road.rungs import Rung
+from gossamer.road.rungs import Identity, Rung
 from gossamer.road.signs import refused
 from gossamer.visit import Attempt, Claim
 
 STEPS = 50
 """Requests of one log-in."""
+BROWSER = "browser"
 
 
 class Walk:
@@ -41,19 +45,22 @@ class Walk:
         await asyncio.sleep(max(0.0, self._next - time.monotonic()))
         began, self.posted = time.monotonic(), self.posted or request.body is not None
         result = await rung.collect(request, self.apart)
-        self._next = began + result.lag + self.apart
+        acted = isinstance(result, Page) and result.requests > 1
+        self._next = (time.monotonic() if acted else began + result.lag) + self.apart
         self.lag = result.lag + began - self.began
         return msgspec.structs.replace(result, lag=self.lag)
 
 
 class Who(NamedTuple):
-    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that may hear of them."""
+    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that may hear of them;
+    `browser`: the rung that renders a page which is empty without."""
 
     site: str
     login: Login
     account: Account
     rung: Rung
     domains: Collection[str]
+    browser: Rung | None = None
 
     @property
     def secrets(self) -> list[str]:
@@ -74,18 +81,47 @@ class Entered(NamedTuple):
     proof: str
 
 
+class Typing:
+    """The identity of who fills a form in by hand, once, at the host that the log-in names."""
+
+    def __init__(self, identity: Identity, login: Login, render: Render) -> None:
+        self._identity, self._render, self.done = identity, render, False
+        self._at = split(login.url or "")[:2]
+
+    def lend(self, request: Request) -> Lent:
+        """With what is to be done on the page; never on http where the log-in's URL is https."""
+        lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
+        if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
+            return lent
+        return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
+
+    def took(self, page: Page, guise: Guise | None) -> None:
+        """It was done, unless the page led elsewhere at once."""
+        self.done = self.done or page.status not in REDIRECTS or page.requests > 1
+        self._identity.took(page, guise)
+
+    def forget(self, domain: str) -> None:
+        """As the identity does."""
+        self._identity.forget(domain)
+
+
 class Entering:
     """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, parse: Callable[[str], str | None], domain: Callable[[str], str]
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 
     async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
         """Log in. A failure is one that may pass; raises ConfigError for what cannot work as it is written."""
-        login, page, said, steps, last = who.login, None, None, 0, Request("")
-        flow: Any = (login.steps or login.by_form)(who.account.fields)
+        page, said, steps, last, sign = None, None, 0, Request(""), ""
+        flow: Any = (who.login.steps or who.login.by_form)(who.account.fields)
+        if who.login.url is not None and who.rung.name == BROWSER:
+            flow, walk.posted = _asked(who.login.url), True
+            render = Render(steps=who.login.typed(who.account.fields, walk.apart))
+            sign = render.steps[-2].what
+            who = who._replace(rung=who.rung._replace(identity=Typing(who.rung.identity, who.login, render)))
         try:
             step = next(flow)
             while True:
@@ -95,6 +131,8 @@ class Entering:
                 result, last = await self._got(claim, who, request, page, walk, tell)
                 if isinstance(result, Failure):
                     return result
+                if result.late and sign[:100] not in result.late:
+                    return self._later(result, "timeout", result.late)
                 page = result
                 step = flow.send(View(page, None, request))
         except StopIteration as end:
@@ -107,10 +145,20 @@ class Entering:
             flow.close()
         if page is None:
             raise who.wrong("its steps yield no request")
-        proof = login.check or (last.url if login.shows and last.method == "GET" else "")
-        return Entered(
-            refused(login, page), _headers(said, who), proof if proof == redacted(proof, who.secrets) else ""
-        )
+        return await self._ended(claim, who, page, last, _headers(said, who), walk, tell)
+
+    async def _ended(
+        self, claim: Claim, who: Who, page: Page, last: Request, headers: dict[str, str], walk: Walk, tell: list[Attempt]
+    ) -> Entered | Failure:  # fmt: skip
+        """What the last page of a log-in says; one that scripts are to fill is asked for in the browser, too."""
+        login, url = who.login, page.url if who.rung.name == BROWSER else last.url
+        proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
+        if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
+            found, _ = await self._got(claim, who._replace(rung=who.browser), Request(last.url), None, walk, tell)
+            if isinstance(found, Failure):
+                return found
+            page, proof = found, login.check
+        return Entered(refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else "")
 
     def _request(self, step: Any, page: Page | None, who: Who) -> Request:
         """What a step yields as a request."""
@@ -189,11 +237,18 @@ class Entering:
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
             return None
         reason = "rate-limited" if page.status == 429 or kind == "rate-limit" else "blocked" if kind else "http-5xx"
-        detail = f"log-in: {block.line() if kind and block is not None else f'HTTP {page.status}'}"
+        return self._later(page, reason, block.line() if kind and block is not None else f"HTTP {page.status}")
+
+    def _later(self, page: Page, reason: str, detail: str) -> Failure:
         return Failure(
-            reason, detail, page.fetched_at, page.elapsed, page.wire, False, page.collector, page.status, lag=page.lag, noted=True,
-            session=page.session, rung=page.rung, proxy=page.proxy,
+            reason, f"log-in: {detail}", page.fetched_at, page.elapsed, page.wire, False, page.collector, page.status, lag=page.lag,
+            noted=True, session=page.session, rung=page.rung, proxy=page.proxy,
         )  # fmt: skip
+
+
+def _asked(url: str) -> Generator[Any, Any, None]:
+    """The one request of a log-in that is typed."""
+    yield Request(url)
 
 
 def _headers(said: Any, who: Who) -> dict[str, str]:

@@ -12,11 +12,12 @@ import msgspec
 from gossamer.errors import GossamerError
 from gossamer.login import Account, Login, redacted
 from gossamer.page import Failure, Page
+from gossamer.politeness.blocks import needs_rendering
 from gossamer.politeness.blocks.own import Blocks, seen_by
 from gossamer.request import Request, split
 from gossamer.road import records
-from gossamer.road.entering import Entered, Entering, Walk, Who
-from gossamer.road.rungs import Rung
+from gossamer.road.entering import BROWSER, Entered, Entering, Walk, Who
+from gossamer.road.rungs import Rung, Rungs
 from gossamer.road.signs import lost, refused
 from gossamer.visit import Attempt, Claim
 
@@ -45,10 +46,11 @@ class Club(Protocol):
     @property
     def login(self) -> Login: ...
     @property
-    def rung(self) -> str: ...
+    def rungs(self) -> tuple[str, ...]: ...
     @property
     def domains(self) -> frozenset[str]: ...
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure: ...
+    def on(self, seat: Seat, rung: Rung) -> Seat: ...
     async def renew(self, seat: Seat) -> None: ...
     async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None: ...
     async def failed(self, seat: Seat, *, waits: bool) -> None: ...
@@ -60,19 +62,20 @@ class Club(Protocol):
 
 
 class Members:
-    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a block at a host."""
+    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a block at a
+    host; `rungs`: a request -> the rung that it names."""
 
     def __init__(
         self, crawl: str, worker: str, clubs: Callable[[str], Club | None], entering: Entering, blocks: Callable[[str], Blocks],
-        parse: Callable[[str], str | None],
+        parse: Callable[[str], str | None], rungs: Rungs,
     ) -> None:  # fmt: skip
         self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
-        self._blocks, self._parse = blocks, parse
+        self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
         """A page. `tell` takes the attempts that were made before the last. Raises ConfigError when nobody is let in."""
         club, walk = self._clubs(claim.host), Walk(claim)
-        if club is None or club.rung != rung.name:
+        if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
         if club.login.avoid.search(split(request.url)[2]):
             return Failure("filter", "it would log out (avoid=)", 0.0, 0.0, final=True, sent=False)
@@ -91,7 +94,7 @@ class Members:
             result = await walk.collect(seat.rung, request)
             await club.keep(seat)
             result = msgspec.structs.replace(result, session=seat.account.name)
-            sign = "" if isinstance(result, Failure) else self._lost(club, result, claim.host)
+            sign = "" if isinstance(result, Failure) else self._lost(club, result, claim.host, rung)
             if isinstance(result, Failure) or not sign:
                 if again and fresh:
                     await club.helped(seat)
@@ -105,8 +108,11 @@ class Members:
             tell += self._noted(claim, result, "again", "login")
             only, again = seat.account.name, True
 
-    def _lost(self, club: Club, page: Page, host: str) -> str:
+    def _lost(self, club: Club, page: Page, host: str, rung: Rung) -> str:
         block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
+        above = rung.name != BROWSER and BROWSER in club.rungs and block is None
+        if above and needs_rendering(page.status, page.headers, page.body, page.url):
+            return ""  # it says nothing before its scripts ran: the visit climbs
         return lost(club.login, page, block, self._parse)
 
     def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
@@ -125,13 +131,16 @@ class Members:
         tell += self._noted(line, page, "login", error)
         if isinstance(page, Failure) or not 200 <= page.status < 300:
             return False
-        return not self._lost(club, page, claim.host) and not (club.login.shows and refused(club.login, page))
+        return not self._lost(club, page, claim.host, seat.rung) and not (
+            club.login.shows and refused(club.login, page)
+        )
 
     async def _enter(
         self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]
     ) -> Seat | Failure | None:
         """Log an account in; None: it was refused, or others do it by now."""
-        who = Who(club.site, club.login, seat.account, seat.rung, club.domains)
+        enters, *above = (club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs)
+        who = Who(club.site, club.login, seat.account, enters, club.domains, next(iter(above), None))
         going_on = asyncio.create_task(_goes_on(club, seat))
         done: Entered | Failure | None = None
         try:

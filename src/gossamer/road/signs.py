@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urljoin
 
-from gossamer.login import Login, Sign, leads
+from gossamer.login import FORM, Login, Sign, leads
 from gossamer.page import Page
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
@@ -42,7 +42,7 @@ def refused(login: Login, page: Page) -> str:
         if told := _told(sign, view, None):
             return told
     if login.url is not None:
-        form = view.css(login.form or "form input[type=password i]")
+        form = view.css(login.form or FORM)
         return "the form is there again" if form else ""
     return ""
 
