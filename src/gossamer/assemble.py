@@ -45,6 +45,7 @@ from gossamer.road.again import versions
 from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
+from gossamer.road.lanes import BROWSER, moving
 from gossamer.road.merit import Merit
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
@@ -145,7 +146,7 @@ class Bench:
             lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.taker.open = setup.open
-        self._dial(setup, settings)
+        self._dial(setup, settings, lanes)
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites)  # fmt: skip
         self._write(setup, tables, ours, stop)
@@ -189,19 +190,21 @@ class Bench:
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
             sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
-            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout) if self.dialling.climbs else None,
+            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes) if self.dialling.climbs else None,
             by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
-            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping,
+            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping, lanes=self.lanes,
         )  # fmt: skip
 
-    def _dial(self, setup: Setup, settings: Settings) -> None:
-        """The guard, and the rungs behind it."""
+    def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
+        """The guard, and the rungs behind it; the browser may be other workers' alone."""
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
         self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
-        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies)
+        self.lanes = None if lanes is None else moving(self.frontier, self.sites, settings.lane, settings.ladder)
+        others = self.lanes is not None and BROWSER not in (lanes or ())
+        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others)
         self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:

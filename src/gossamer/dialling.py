@@ -47,7 +47,7 @@ class Dialling:
 
     A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
     where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung
-    from what the site of a host wants of it.
+    from what the site of a host wants of it. `others`: what the browser rung needs may be missing here, for other workers have it.
     """
 
     name = "rungs"
@@ -55,7 +55,9 @@ class Dialling:
     def __init__(
         self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
         unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Lender | None = None,
+        others: bool = False,
     ) -> None:  # fmt: skip
+        self._others = others
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(acting.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
@@ -145,7 +147,7 @@ class Dialling:
                     ),
                 )  # fmt: skip
             except ConfigError as error:
-                if not self._running:
+                if not self._running and not (self._others and name == BROWSER):
                     raise
                 made = Missing(str(error))
             identity: Identity = Nobody() if robots else self._plain
@@ -157,7 +159,8 @@ class Dialling:
                 given = None if robots else self._plain.given
                 identity = sessions(self._settings, self._needs, self._sites, self._seed, given, self._of_host)
             proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
-            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies)
+            elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
+            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
         return rung
 
     def _unlock(self) -> UnlockerCollector:

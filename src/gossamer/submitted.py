@@ -64,7 +64,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
     settings = msgspec.structs.replace(
         given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=(),
         unlocker=lent(mine.unlocker, given.unlocker), unlocker_key=mine.unlocker_key, unlocker_shape=mine.unlocker_shape,
-        session_key=mine.session_key,
+        session_key=mine.session_key, chromium=mine.chromium or given.chromium,
         credits_daily=min(daily, default=None), proxies=mine.proxies or given.proxies,
     )  # fmt: skip
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]

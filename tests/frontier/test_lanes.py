@@ -159,3 +159,24 @@ async def test_what_waits_for_nobody_is_seen(bed: Beds, store: Store) -> None:
     assert where is not None
     assert (where.region, where.workers, where.stranded) == ("eu", 1, False)
     await store.client.delete("gossamer:workers")
+
+
+async def test_a_host_is_handed_over_and_comes_home(bed: Beds, store: Store) -> None:
+    plain, eyes = bed(lanes=("http", "http@eu")), bed(lanes=("browser", "browser@eu"))
+    await add(plain, *(f"{A}/{n}" for n in range(4)))
+    await add(plain, f"{B}/1", f"{B}/2", lane="http@eu")
+    claims = await plain.claim(2)
+    assert sorted(c.host for c in claims) == ["a.example", "b.example"]
+    for one in claims:
+        assert await plain.frontier.handover(0, one.host, "browser")
+        await plain.end(one, "b")
+    assert await standing(store) == {"browser": ["a.example"], "browser@eu": ["b.example"]}
+    assert await plain.claim() == []
+    (a, b) = sorted(await eyes.claim(2), key=lambda c: c.host)
+    assert (a.host, a.attempt, a.crashes, b.host) == ("a.example", 0, 0, "b.example"), "at no cost"
+    assert not await eyes.frontier.handover(0, "b.example", "browser")
+    assert await eyes.frontier.handover(0, "a.example", "http")
+    await eyes.end(a, "d")
+    heaps = await standing(store)
+    assert (heaps["http"], heaps.get("browser")) == (["a.example"], None)
+    assert [c.host for c in await plain.claim(1)] == ["a.example"]

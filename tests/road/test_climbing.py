@@ -11,8 +11,10 @@ from gossamer.politeness.blocks import block
 from gossamer.politeness.ladder import Ladder
 from gossamer.request import Request
 from gossamer.road.climbing import Climbing, told
+from gossamer.visit import Claim
 
 URL = "https://a.example/shop/1"
+CLAIM = Claim(1, 0, "a.example", Request(URL))
 HTML = [("content-type", "text/html")]
 RUNGS = ("plain", "impersonated", "browser")
 CHALLENGE = b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
@@ -49,7 +51,7 @@ async def test_a_visit_climbs_and_all_learn(store: Store) -> None:
     assert climb.higher(page, block(403, HTML, CHALLENGE, URL), 0.0)
     assert climb.request.rung == "impersonated"
     assert not climb.higher(answer(200, WORDS), None, 0.0)
-    await climbing.end(climb, "a.example", answer(200, WORDS))
+    await climbing.end(climb, CLAIM, answer(200, WORDS))
     other = await Climbing(Learning(store), lambda request: RUNGS).begin(Request(URL), "a.example")
     assert other is not None
     assert (other.began, other.probes) == ("impersonated", False)
@@ -63,7 +65,7 @@ async def test_what_does_not_climb(store: Store) -> None:
     assert not climb.higher(answer(403, CHALLENGE), block(403, HTML, CHALLENGE, URL), 60.0), (
         "who is told when to come again"
     )
-    await climbing.end(climb, "a.example", Failure("timeout", "x", 0.0, 1.0))
+    await climbing.end(climb, CLAIM, Failure("timeout", "x", 0.0, 1.0))
     assert await Learning(store).known("a.example") == "", "an error teaches nothing"
     alone = Climbing(Learning(store), lambda request: ("plain",))
     assert await alone.begin(Request(URL), "a.example") is None

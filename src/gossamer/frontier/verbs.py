@@ -159,6 +159,10 @@ class Frontier:
         hold = self.policy.delay if self.policy.delay >= 0 else self.policy.first_delay
         return self.crawl, limit, hold, int(nobody_lives)
 
+    async def handover(self, bucket: int, host: str, lane: str) -> bool:
+        """A host waits for workers of this lane from now on; False when it did so already."""
+        return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
+
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
     ) -> bool:

@@ -76,6 +76,10 @@ class Ladder(msgspec.Struct, frozen=True):
         """For the frontier."""
         return msgspec.json.encode(self).decode()
 
+    def rungs(self) -> set[str]:
+        """Those where visits of the host begin."""
+        return {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
+
     def known(self, path: str) -> Learned:
         """What holds for a path: its class, or else its host."""
         return self.classes.get(kind(path), self.host)

@@ -14,8 +14,10 @@ from gossamer.politeness import ladder
 from gossamer.politeness.blocks import Block, needs_rendering
 from gossamer.politeness.ladder import RUNGS, Ladder, Learned
 from gossamer.request import Request, split
+from gossamer.road.lanes import BROWSER, Lanes
 from gossamer.road.rungs import Allowed
 from gossamer.verdict import Done, Retry, Verdict
+from gossamer.visit import Claim
 
 RENDERING = "rendering"
 TO_PEOPLE = ("login",)
@@ -89,10 +91,11 @@ class Climb:
 
 
 class Climbing:
-    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which a higher rung may begin."""
+    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which a higher rung may begin;
+    `lanes`: where hosts wait, which go home when none of their pages needs a browser any more."""
 
-    def __init__(self, memory: Memory, allowed: Allowed, patience: float = 30.0) -> None:
-        self._memory, self._allowed, self._patience = memory, allowed, patience
+    def __init__(self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None) -> None:
+        self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
 
     async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
         """A visit's climb; None where there is but one rung."""
@@ -105,17 +108,19 @@ class Climbing:
         known = held.known(split(request.url)[2])
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
-    async def end(self, climb: Climb, host: str, result: Page | Failure) -> None:
+    async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
         """Learn from a visit; from an error nothing."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began
-        served = not climb.kind or (climb.kind == RENDERING and RUNGS.index(rung) >= RUNGS.index("browser"))
+        served = not climb.kind or (climb.kind == RENDERING and RUNGS.index(rung) >= RUNGS.index(BROWSER))
         learned = partial(
             ladder.after, path=split(climb.request.url)[2], began=climb.began, got=rung if served else climb.late,
             why=climb.why, rested=climb.rested,
         )  # fmt: skip
-        await self._memory.learn(host, lambda text: learned(Ladder.of(text)).text())
+        text = await self._memory.learn(claim.host, lambda text: learned(Ladder.of(text)).text())
+        if self._lanes is not None and (rung == BROWSER or climb.probes) and BROWSER not in Ladder.of(text).rungs():
+            await self._lanes.home(claim)
 
 
 def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
@@ -124,5 +129,5 @@ def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) ->
         return ""
     if block is not None and block.kind not in TO_PEOPLE:
         return block.kind if not block.bare or result.status not in TO_OWNERS else ""
-    renders = "browser" in rungs and block is None
+    renders = BROWSER in rungs and block is None
     return RENDERING if renders and needs_rendering(result.status, result.headers, result.body, result.url) else ""

@@ -17,9 +17,10 @@ from gossamer.road import again
 from gossamer.road.climbing import Climb, Climbing
 from gossamer.road.decide import REDIRECTS, decide, where
 from gossamer.road.gate import Treatment
+from gossamer.road.lanes import Lanes
 from gossamer.road.members import Members
 from gossamer.road.rungs import Rungs
-from gossamer.verdict import Done, Drop, Redirected, Verdict
+from gossamer.verdict import Done, Drop, Later, Redirected, Verdict
 from gossamer.visit import Attempt, Claim
 
 SOLVED = ("captcha", "challenge")
@@ -44,15 +45,17 @@ class Fetched(NamedTuple):
 class Fetching:
     """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
     not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none; `members`: gets pages for those who are
-    logged in; `by`: which site files read the pages (`again.versions`)."""
+    logged in; `by`: which site files read the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung
+    which is not here."""
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
         climbing: Climbing | None = None, lacks: Callable[[Page], str] = lambda _: "", solve: Solve | None = None,
-        members: Members | None = None, by: str = "",
+        members: Members | None = None, by: str = "", lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
         self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
+        self._lanes = lanes
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
@@ -62,6 +65,8 @@ class Fetching:
             began = time.monotonic()
             if climb is not None:
                 request = climb.request
+            if (away := await self._away(claim, request)) is not None:
+                return Fetched(away, Later(0.0), began, attempts, wire, passed)
             result, verdict, block = await self._collect(claim, request, climb, attempts)
             next_at = began + result.lag + max(claim.delay, claim.floor)
             outcome = ""
@@ -88,8 +93,15 @@ class Fetching:
                 passed, wire = [one for one in passed if one is not result], wire - result.wire
             else:
                 verdict = climb.verdict(verdict)
-                await self._climbing.end(climb, claim.host, result)
+                await self._climbing.end(climb, claim, result)
         return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
+
+    async def _away(self, claim: Claim, request: Request) -> Failure | None:
+        """Whether other workers have the rung, for whom the host waits from now on."""
+        if self._lanes is None or not self._rungs(request).elsewhere:
+            return None
+        await self._lanes.away(claim)
+        return Failure("filter", "workers with a browser get it", time.time(), 0.0, sent=False, later=0.0)
 
     async def _climb(self, claim: Claim) -> Climb | None:
         if self._climbing is None:
@@ -149,3 +161,9 @@ def _why(verdict: Verdict) -> str | None:
 def waits(verdict: Verdict) -> float:
     """Seconds that the server asked for."""
     return getattr(verdict, "after", 0.0)
+
+
+def _why(verdict: Verdict) -> str | None:
+    if isinstance(verdict, Redirected):
+        return None
+    return getattr(verdict, "reason", None) or getattr(verdict, "error", None)

@@ -42,6 +42,8 @@ class Rung(NamedTuple):
     collector: Collector
     identity: Identity
     proxies: Proxies | None = None
+    elsewhere: bool = False
+    """Not here: other workers of the fleet have it."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
         """Fetch one URL, through a proxy where there are some; the cookies of the answer are the identity's. `apart`: seconds

@@ -20,6 +20,7 @@ from gossamer.road.decide import answered, wait
 from gossamer.road.fetching import Fetching, Solve
 from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.keeping import Keeping
+from gossamer.road.lanes import Lanes
 from gossamer.road.members import Members
 from gossamer.road.nearer import Nearer
 from gossamer.road.rungs import Rungs
@@ -56,7 +57,7 @@ class Visitor:
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
-        members: Members | None = None, raw: bool = False, keeping: Keeping | None = None,
+        members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -64,7 +65,7 @@ class Visitor:
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
             rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
-            by=by or "",
+            by=by or "", lanes=lanes,
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
