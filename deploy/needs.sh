@@ -11,6 +11,7 @@ program redis-server   /usr/bin/redis-server      tests of a fleet on Redis, and
 program rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server  tests with RabbitMQ as the broker
 program postgresql     /usr/lib/postgresql         tests of SQL queries as a source
 program chromium       /usr/bin/chromium           a browser to drive, and to compare ours with
+program firefox-esr    /usr/bin/firefox-esr        the other browser to drive
 program squid          /usr/sbin/squid             tests with proxies
 program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies

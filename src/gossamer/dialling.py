@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gossamer import url as urls
+from gossamer.collectors.chromium import only_chromium
 from gossamer.collectors.http import HttpCollector
 from gossamer.collectors.missing import Missing
 from gossamer.collectors.transfer import ACCEPT
@@ -84,6 +85,8 @@ class Dialling:
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
+        if self._settings.chromium:
+            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:

@@ -26,6 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if str(item.path).startswith(here):
                 item.add_marker(pytest.mark.skip(reason="needs chromium"))
+    if shutil.which("firefox-esr") is None and os.environ.get("CI") != "true":
+        for item in items:
+            if str(item.path).startswith(here) and "[firefox]" in item.name:
+                item.add_marker(pytest.mark.skip(reason="needs firefox-esr"))
 
 
 class Stage(http.server.ThreadingHTTPServer):
@@ -94,15 +98,25 @@ async def here(host: str, _port: int) -> list[str]:
 Make = Callable[..., BrowserCollector]
 
 
+BOTH = pytest.mark.parametrize("program", [None, "firefox-esr"], ids=["chromium", "firefox"])
+"""Marks tests that both browsers pass."""
+
+
 @pytest.fixture
-async def browser() -> AsyncIterator[Make]:
+def program() -> str | None:
+    """The program of `browser`; None: the usual one."""
+    return None
+
+
+@pytest.fixture
+async def browser(program: str | None) -> AsyncIterator[Make]:
     """`browser(**options)`: a collector that says it is `test/1`, allowed to this machine."""
     made: list[BrowserCollector] = []
 
     def make(
         resolver: Resolver | None = None, looks: Callable[[str], Render] = lambda _: Render(), **more: Any
     ) -> BrowserCollector:
-        options = {"agent": "test/1", "domain": lambda host: host, "total": 20.0} | more
+        options = {"agent": "test/1", "domain": lambda host: host, "total": 20.0, "program": program} | more
         made.append(BrowserCollector(resolver or Resolver(["127.0.0.0/8"], lookup=here), render=looks, **options))
         return made[-1]
 

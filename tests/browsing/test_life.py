@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing.conftest import Make, Stage, failure, page
+from browsing.conftest import BOTH, Make, Stage, failure, page
 from gossamer.collectors import chromium, tab
 from gossamer.collectors.browser import BrowserCollector
 from gossamer.errors import BrowserFailed, ConfigError
@@ -28,7 +28,8 @@ def browsers() -> set[int]:
         except OSError:
             continue
         parents[pid] = int(rest[1])
-        if b"--remote-debugging-pipe" in words and b"--type=" not in words:
+        chromium = b"--remote-debugging-pipe" in words and b"--type=" not in words
+        if chromium or (b"--remote-debugging-port" in words and not words.startswith(b"sh")):
             found.add(pid)
 
     def ours(pid: int) -> bool:
@@ -48,6 +49,7 @@ async def gone(pids: set[int]) -> None:
             await asyncio.sleep(0.05)
 
 
+@BOTH
 async def test_a_browser_that_is_killed_is_replaced(stage: Stage, browser: Make) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -6,9 +6,11 @@ import json
 
 from turbohtml import parse
 
-from browsing.conftest import Make, Stage, failure, page
+from browsing.conftest import BOTH, Make, Stage, failure, page
 from gossamer.parsing.encodings import decode
 from gossamer.render import Render
+
+pytestmark = BOTH
 
 ROWS = "".join(f'<li class="book"><b>Caf\u00e9 {n}</b><i>{n} \u20ac</i></li>' for n in range(20))
 STATIC = f"<!doctype html><meta charset=utf-8><title>t</title><ul>{ROWS}</ul>"
@@ -107,8 +109,8 @@ async def test_what_is_no_page_of_html(stage: Stage, browser: Make) -> None:
     assert b"<h1>lost</h1>" in (await page(collector, stage.url("/lost"))).body
     stage.seen.clear()
     await page(collector, stage.url("/pixel"))
-    assert stage.paths() == ["/pixel", "/s.css"]
+    assert set(stage.paths()) == {"/pixel", "/s.css"}
     await page(browser(looks=lambda _: Render(load=("images",))), stage.url("/pixel"))
-    assert "/p.png" in stage.paths()[2:]
+    assert "/p.png" in stage.paths()
     await page(collector, stage.url("/api"), {"X-Mine": "7"}, method="POST", body="q=1")
     assert (stage.bodies, stage.seen[-1][1]["x-mine"]) == ([b"q=1"], "7")

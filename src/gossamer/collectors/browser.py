@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from gossamer.collectors.chromium import Chromium, Kept, Place, find
+from gossamer.collectors.chromium import Chromium, Kept, Place, find, is_firefox
 from gossamer.collectors.failures import Why
 from gossamer.collectors.http import Resolver
 from gossamer.collectors.outgoing import PROXIES, proxy_of
@@ -115,7 +115,7 @@ class BrowserCollector:
                 if now.dead or not now.busy:
                     self._retire(now)
             for left in reversed(range(TRIES)):
-                made = Chromium(self._resolver, self._agent, self._ca_file)
+                made = engine(self._program)(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
                 except Exception as error:
@@ -148,13 +148,16 @@ class BrowserCollector:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(kept, request, at, began, self._wire, self._folder, guise.cookies)
+                document = Document(
+                    kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
+                )
                 result = await document.get(headers, render, ends)
             sound = True
         except TimeoutError:
             result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)
         except Exception as error:
-            if not type(error).__module__.startswith("playwright") and "Connection closed" not in str(error):
+            theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
+            if not theirs and "Connection closed" not in str(error):
                 raise
             result = self._broken(Why("reset", f"the browser is gone: {_line(error)}"), at, began, kept)
         finally:
@@ -185,6 +188,15 @@ class BrowserCollector:
 
     def _refused(self, why: Why) -> Failure:
         return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)
+
+
+def engine(program: str) -> type[Chromium]:
+    """What drives the browser of a program."""
+    if not is_firefox(program):
+        return Chromium
+    from gossamer.collectors.firefox import Firefox
+
+    return Firefox
 
 
 def _line(error: BaseException) -> str:

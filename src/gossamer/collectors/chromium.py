@@ -7,6 +7,8 @@ import contextlib
 import os
 import shutil
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.http import Resolver
@@ -18,6 +20,7 @@ from gossamer.extras import install
 
 if TYPE_CHECKING:
     from gossamer.collectors.tab import Tab
+    from gossamer.render import Render
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
@@ -42,6 +45,8 @@ FLAGS = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--js-flags=--max-old-space-size=512", f"--disable-features={','.join(OFF)}",
 )  # fmt: skip
+UNTOLD = ("steps", "human", "capture", "screenshot", "console")
+"""Words of a Render that are Chromium's alone."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
@@ -52,6 +57,12 @@ def find(path: str | None, bare: bool = False) -> str:
     except ImportError as missing:
         raise ConfigError(f"the browser rung needs Playwright: {install('browser')}") from missing
     del playwright
+    if is_firefox(path):
+        try:
+            import websockets
+        except ImportError as missing:
+            raise ConfigError("Firefox needs websockets: pip install 'gossamer[browser]'") from missing
+        del websockets
     found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
     if found is None:
         raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
@@ -60,6 +71,39 @@ def find(path: str | None, bare: bool = False) -> str:
 
 Cookies = dict[tuple[str, str, str], dict[str, Any]]
 """Those of a context, by name, domain (with a dot before it: and all below) and path."""
+
+
+def is_firefox(program: str | None) -> bool:
+    """Whether the browser rung's program is one, which is driven by `firefox`.
+
+    >>> is_firefox("/usr/bin/firefox-esr"), is_firefox("chromium"), is_firefox(None)
+    (True, False, False)
+    """
+    return PurePath(program or "").name.startswith("firefox")
+
+
+def lacks(render: Render) -> str:
+    """What it asks for that Firefox does not do here, '' for nothing.
+
+    >>> from gossamer.render import Render
+    >>> lacks(Render(scroll=True)), lacks(Render(human=True))
+    ('', 'human')
+    """
+    return next((name for name in UNTOLD if getattr(render, name)), "")
+
+
+def only_chromium(program: str, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool) -> None:
+    """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a Firefox that it does not do."""
+    if not is_firefox(program):
+        return
+    if disguised:
+        raise ConfigError("Firefox is driven as it is: no ladder may have impersonated beside it (setting chromium)")
+    for one in sites:
+        typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
+        if word := lacks(one.site.render) or ("session" if typed else ""):
+            raise ConfigError(
+                f"site {one.site.name}: {word}: that is done in Chromium, not in Firefox (setting chromium)"
+            )
 
 
 class Place(NamedTuple):
@@ -81,12 +125,10 @@ class Kept:
         self.cookies: Cookies = {}
         """As they were after the last page."""
 
-    async def ready(self) -> None:
+    async def ready(self, opened: Callable[[Kept], Awaitable[Tab]]) -> None:
         """Have a tab. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
-            from gossamer.collectors.tab import Tab
-
-            self.tab = await Tab.open(self.context, self.worn)
+            self.tab = await opened(self)
 
     async def rest(self) -> None:
         """Without a tab it costs little. Raises TimeoutError."""
@@ -97,6 +139,9 @@ class Kept:
 
 class Chromium:
     """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
+
+    parts: Any = None
+    """As of a document; None: the usual."""
 
     def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a tunnel."""
@@ -138,21 +183,29 @@ class Chromium:
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
         if kept is not None:
             del self._idle[kept]
-            await kept.ready()
+            await kept.ready(self._tab)
             return kept
         tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
         kept = Kept(place, tunnel, worn)
         self._all.add(kept)
+        await self._open(kept, worn)
+        await kept.ready(self._tab)
+        return kept
+
+    async def _open(self, kept: Kept, worn: Worn | None) -> None:
         kept.context = await self._browser.new_context(
             **({"user_agent": self._own} if worn is None else context(worn)), locale="en-US",
-            proxy={"server": tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
+            proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
         )  # fmt: skip
         if worn is not None:
             await kept.context.add_init_script(script(worn))
         kept.context.on("page", _only)
-        await kept.ready()
-        return kept
+
+    async def _tab(self, kept: Kept) -> Tab:
+        from gossamer.collectors.tab import Tab
+
+        return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: Kept | None, sound: bool) -> None:
         """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""

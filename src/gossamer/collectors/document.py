@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 
@@ -32,14 +32,26 @@ _FINAL = (
 )
 
 
+class Parts(NamedTuple):
+    """How a browser's pages are watched, loaded and noted."""
+
+    watch: type[Watch]
+    rendering: type[Rendering]
+    notes: type[Notes] | None
+
+
+CHROMIUM = Parts(Watch, Rendering, Notes)
+
+
 class Document:
     """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
     `folder`: for pictures; `cookies`: all that the context is to have of the domain (`Guise.cookies`)."""
 
     def __init__(
         self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None,
-        cookies: Sequence[Mapping[str, Any]] | None = None,
+        cookies: Sequence[Mapping[str, Any]] | None = None, *, parts: Parts | None = None,
     ) -> None:  # fmt: skip
+        self._parts = parts or CHROMIUM
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
         self._folder, self._given = folder, cookies
         self._authority = split(request.url)[1]
@@ -49,25 +61,28 @@ class Document:
         """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
         tab = self._kept.tab
         assert tab is not None
-        watch, notes = Watch(tab, self._request, headers, not self._kept.used), None
+        watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
+        notes: Notes | None = None
         try:
             await self._lend(headers)
             await watch.start(render)
-            rendering = Rendering(tab, watch)
-            notes = Notes(tab, render, self._wire, self._folder)
+            rendering = self._parts.rendering(tab, watch)
+            if self._parts.notes is not None:
+                notes = self._parts.notes(tab, render, self._wire, self._folder)
             problem = ""
             try:
                 await rendering.load(self._request.url, render, ends)
             except Error as error:
                 problem = str(error)
             result = await self._outcome(rendering, watch, problem)
-            if isinstance(result, Page):
+            if isinstance(result, Page) and notes is not None:
                 await notes.end()
                 result.captured, result.screenshot, result.console = (
                     notes.captured,
                     notes.screenshot,
                     tuple(notes.console),
                 )
+            if isinstance(result, Page):
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
                 result.headers += [("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)]
                 if self._given is not None:
@@ -140,7 +155,7 @@ class Document:
             if len(watch.raw) > self._wire:
                 return self._failure(watch, Why("too-large", f"the body is larger than {self._wire} bytes", True))
             return self._page(watch, status, headers, watch.raw, "")
-        empty = "net::" in problem and (status < 200 or status in (204, 205) or status >= 400)
+        empty = ("net::" in problem or "NS_" in problem) and (status < 200 or status in (204, 205) or status >= 400)
         if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
             return self._page(watch, status, headers, b"", "")
         if problem and not rendering.late:
@@ -183,13 +198,13 @@ def why(problem: str) -> Why:
     >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
     """
-    found = re.search(r"net::(ERR_\w+)", problem)
+    found = re.search(r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem)
     if found is None:
         return Why("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
-    code = found[1]
-    if "CERT" in code or "SSL" in code:
-        return Why("tls", code, code in _FINAL)
-    return Why("connect" if "SOCKS" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
+    code = found[1] or found[2]
+    if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
+        return Why("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
+    return Why("connect" if "SOCKS" in code or "PROXY" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
 
 
 def own(host: str, domain: str) -> bool:

@@ -113,10 +113,11 @@ class Watch:
             if self._request.body is not None:
                 change["postData"] = base64.b64encode(self._request.body.encode("utf-8", "surrogatepass")).decode()
         await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
-        self.asked_at = self.asked_at or time.perf_counter()  # when it is out: the host's next delay begins here
+        self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
         """The main document's answer: HTML goes on into the page, all else ends here."""
+        self.asked_at = time.perf_counter()  # the host had it by now at the latest: its next delay begins here
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
         self.main = status, headers

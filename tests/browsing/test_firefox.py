@@ -1,0 +1,30 @@
+"""What Firefox as the browser rung's program does not do is refused at the start, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.cli.tree import run
+from gossamer.errors import ConfigError
+
+SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127.0.0.1:9/'], {more})\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "said"),
+    [
+        ("render={'human': True}", ["--ladder", "plain,browser"], "site shop: human: that is done in Chromium"),
+        ("session=Login('http://127.0.0.1:9/in', {'user': 'a'})", ["--ladder", "browser"], "site shop: session: that is done"),
+        ("", ["--ladder", "impersonated,browser"], "no ladder may have impersonated"),
+    ],
+)  # fmt: skip
+def test_what_firefox_does_not_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: str, words: list[Any], said: str
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").write_text(SITE.replace("{more}", more))
+    code = run(["crawl", "shop.py", "--allow-private", "127.0.0.0/8", "-s", "chromium=firefox-esr", *words])
+    assert (code, said in capsys.readouterr().err) == (ConfigError.exit_code, True)
