@@ -56,9 +56,13 @@ class Tunnel:
         """Listen, on loopback alone."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if self._server is None or not self._server.is_serving():
+                return writer.close()
             task = asyncio.ensure_future(self._serve(reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: writer.close())  # one that is ended before it began closes nothing itself
+            return None
 
         self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
 
