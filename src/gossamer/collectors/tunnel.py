@@ -205,9 +205,9 @@ class Tunnel:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
             self._open.discard(there[1])
             there[1].close()
+            await asyncio.gather(*ways, return_exceptions=True)
 
 
 def known(authority: str, *usual: int) -> str:
