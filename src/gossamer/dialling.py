@@ -85,8 +85,7 @@ class Dialling:
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
-        if self._settings.chromium:
-            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
+        only_chromium(self._settings.chromium, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -199,9 +198,9 @@ def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
 def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
     too. Raises ConfigError."""
-    rungs, wrong = (
-        tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder),
+    wrong, rungs = (
         "",
+        tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder),
     )
     if disguised and rungs == (PLAIN, BROWSER):
         wrong = "the browser is disguised in this crawl, and its rung plain is not: ladder=['impersonated', 'browser']"

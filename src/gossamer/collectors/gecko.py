@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gossamer.collectors.bidi import Refused, Wire
-from gossamer.collectors.http import ACCEPT
 from gossamer.collectors.rendering import IDLE as STILL
 from gossamer.collectors.rendering import MORE, POLL, QUIET, Rendering, script
+from gossamer.collectors.transfer import ACCEPT
 from gossamer.collectors.watching import HTML, REDIRECTS, RELOADS, Watch
 from gossamer.render import Render
 

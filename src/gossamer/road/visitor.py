@@ -116,8 +116,11 @@ class Visitor:
         line = self._attempt(claim, result, outcome, error)
         said, why = felt(result)
         settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
-        visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
-        put(self._kept(visit, result))
+        put(
+            self._kept(
+                Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed), result
+            )
+        )
 
     async def _go(self, claim: Claim) -> Visit:
         if claim.request.use != FILE and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
