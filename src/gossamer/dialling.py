@@ -198,16 +198,13 @@ def ladder_of(needs: acting.Needs, settings: Settings) -> tuple[str, ...]:
 def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
     too. Raises ConfigError."""
-    wrong, rungs = (
-        "",
-        tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder),
-    )
+    rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder)
+    if not rungs:
+        raise ConfigError(f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser")
     if disguised and rungs == (PLAIN, BROWSER):
-        wrong = "the browser is disguised in this crawl, and its rung plain is not: ladder=['impersonated', 'browser']"
-    elif not rungs:
-        wrong = "who is logged in is got on the rung plain, impersonated or browser"
-    if wrong:
-        raise ConfigError(f"site {site}: session: {wrong}")
+        raise ConfigError(
+            f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
+        )
     return rungs
 
 

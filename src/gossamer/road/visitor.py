@@ -59,8 +59,14 @@ class Visitor:
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
-        self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
-        self.reader, self.parse = reader, parse
+        self.crawl, self.worker, self.gate, self.taker, self.reader, self.parse = (
+            crawl,
+            worker,
+            gate,
+            taker,
+            reader,
+            parse,
+        )
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
@@ -116,11 +122,8 @@ class Visitor:
         line = self._attempt(claim, result, outcome, error)
         said, why = felt(result)
         settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
-        put(
-            self._kept(
-                Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed), result
-            )
-        )
+        visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
+        put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:
         if claim.request.use != FILE and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
