@@ -59,14 +59,8 @@ class Visitor:
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
-        self.crawl, self.worker, self.gate, self.taker, self.reader, self.parse = (
-            crawl,
-            worker,
-            gate,
-            taker,
-            reader,
-            parse,
-        )
+        self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
+        self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
