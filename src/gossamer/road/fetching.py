@@ -161,9 +161,3 @@ def _why(verdict: Verdict) -> str | None:
 def waits(verdict: Verdict) -> float:
     """Seconds that the server asked for."""
     return getattr(verdict, "after", 0.0)
-
-
-def _why(verdict: Verdict) -> str | None:
-    if isinstance(verdict, Redirected):
-        return None
-    return getattr(verdict, "reason", None) or getattr(verdict, "error", None)
