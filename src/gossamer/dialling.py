@@ -85,8 +85,7 @@ class Dialling:
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
-        if self._settings.chromium:
-            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
+        only_chromium(self._settings.chromium, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -204,7 +203,7 @@ def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str
         raise ConfigError(f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser")
     if disguised and rungs == (PLAIN, BROWSER):
         raise ConfigError(
-            f"site {site}: session: the browser is disguised in this crawl, and its rung plain is not: ladder=['impersonated', 'browser']"
+            f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
         )
     return rungs
 

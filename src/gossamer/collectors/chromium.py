@@ -92,7 +92,9 @@ def lacks(render: Render) -> str:
     return next((name for name in UNTOLD if getattr(render, name)), "")
 
 
-def only_chromium(program: str, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool) -> None:
+def only_chromium(
+    program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
+) -> None:
     """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a Firefox that it does not do."""
     if not is_firefox(program):
         return
