@@ -33,6 +33,10 @@ BUILT = {
     ),
     "idle": (f"<!doctype html><ul></ul><script>setTimeout(() => {{ {FETCH} }}, 200)</script>", Render("idle")),
     "shadow": (f"<!doctype html><meta charset=utf-8><x-list>{ROWS}</x-list><script>{SHADOW}</script>", Render()),
+    "frame": (
+        "<!doctype html><script>const one = document.createElement('iframe'); one.src = '/in/frame'; document.documentElement.append(one)</script>",
+        Render(),
+    ),
     "scroll": (f"<!doctype html><meta charset=utf-8><ul></ul><script>{SCROLLS}</script>", Render(scroll=True)),
 }
 
@@ -47,12 +51,15 @@ async def test_a_built_page_has_the_items_of_its_static_twin(stage: Stage, brows
     wanted = items(STATIC.encode(), None)
     stage.pages |= {"/rows": (200, {"content-type": "text/html; charset=utf-8"}, ROWS)}
     stage.pages |= {f"/{way}": body for way, (body, _) in BUILT.items()}
+    inner = f"<!doctype html><ul></ul><a href=more>m</a><script>{FETCH}</script>"
+    stage.pages["/in/frame"] = f"<!doctype html><iframe srcdoc='{inner.replace(chr(39), '&apos;')}'></iframe>"
     stage.pages["/fetch"] = (200, {"content-type": "text/html; charset=iso-8859-1"}, BUILT["fetch"][0])
     collector = browser(looks=lambda host: BUILT[host.partition(".")[0]][1])
     for way in BUILT:
         got = await page(collector, stage.url(f"/{way}", f"{way}.test"))
         assert items(got.body, got.content_type) == wanted, way
         assert (got.status, got.collector, got.address, got.version) == (200, "browser", "127.0.0.1", "1.1")
+        assert (b'/in/more">m</a>' in got.body) == (way == "frame"), "links of a frame are relative to it"
         assert len(BUILT[way][0]) < got.wire < 20_000
     assert len(wanted) == 20
     assert {headers["user-agent"] for _, headers in stage.seen} == {"test/1"}
