@@ -85,8 +85,7 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
         old.ready(1)
         seeds = web.plan.seeds()
         crawls = [
-            fleet.submit(*seeds, name=f"by-{name}", output=f"by-{name}/", delay="0.15")
-            for name, fleet in fleets.items()
+            fleet.submit(*seeds, name=f"by-{name}", output=f"by-{name}/", delay="0.3") for name, fleet in fleets.items()
         ]
         until("the old one crawls both", lambda: all(visits("old", crawl) > 20 for crawl in crawls))
         with paused(new, crawls):  # a busy machine may be slow to start the others

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.extras import install
 from gossamer.parsing.text import Quality, main_text, markdown
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-zyte.jsonl.gz"
@@ -79,7 +80,7 @@ def test_best_without_its_library_says_what_to_install(monkeypatch: pytest.Monke
         return usual(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(RuntimeError, match=r"gossamer\[text\]"):
+    with pytest.raises(RuntimeError, match=re.escape(install("text"))):
         main_text(BODY.encode(), quality="best")
 
 
