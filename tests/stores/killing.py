@@ -57,7 +57,7 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         site.write_text(SITE.format(seeds=seeds, hosts=names))
         one = job([str(site)], folder, per_host=8, concurrency=64)
         one.outputs = [Output(place.spec)]
-        strikes = sorted((rng.uniform(0.02, 0.9) * hosts * pages, who) for who in ("worker", "store") * kills)
+        strikes = sorted((rng.uniform(0.02, 0.7) * hosts * pages, who) for who in ("worker", "store") * kills)
         try:
             dealt, said = struck(web, place, one, strikes, rng)
         finally:
@@ -92,7 +92,7 @@ def struck(
         while web.stats()["requests"] < moment:
             door = alive()
             time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.2))
+        time.sleep(rng.uniform(0, 0.05))  # a crawl of the suite takes less than a second
         door = alive()
         if who == "worker":
             kill(door.pid)

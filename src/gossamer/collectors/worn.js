@@ -1,4 +1,5 @@
-// ([vendor, renderer]) -> nothing. What WebGL tells of the graphics card; the functions still look like the browser's own.
+// ([vendor, renderer]) -> nothing. What WebGL tells of the graphics card, and the outer size of a window that is too new to know it; the
+// functions still look like the browser's own.
 ([vendor, renderer]) => {
   for (const kind of [globalThis.WebGLRenderingContext, globalThis.WebGL2RenderingContext]) {
     if (!kind) continue;
@@ -6,5 +7,13 @@
       apply: (call, context, given) =>
         given[0] === 0x9245 ? vendor : given[0] === 0x9246 ? renderer : Reflect.apply(call, context, given),
     });
+  }
+  for (const [outer, inner, bars] of [["outerWidth", "innerWidth", 0], ["outerHeight", "innerHeight", 85]]) {
+    const own = Object.getOwnPropertyDescriptor(globalThis, outer);
+    if (!own || !own.get) continue;
+    own.get = new Proxy(own.get, {
+      apply: (call, context, given) => Reflect.apply(call, context, given) || globalThis[inner] + bars,
+    });
+    Object.defineProperty(globalThis, outer, own);
   }
 }
