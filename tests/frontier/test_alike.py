@@ -146,8 +146,6 @@ async def test_only_the_same_is_found_where_only_that_is_kept(store: Store) -> N
 
 
 async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> None:
-    if "cluster" in any_url:
-        pytest.skip("one server's memory is measured")
     index, chance = Alike(store, "c"), random.Random(1)
     await index.place([page(1, text(1))])
     before = (await store.client.info("memory"))["used_memory"]
@@ -157,7 +155,8 @@ async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> Non
     ]
     for at in range(0, len(some), 250):
         assert all(one.copy is None for one in await index.place(some[at : at + 250]))
-    assert ((await store.client.info("memory"))["used_memory"] - before) / len(some) <= 200
+    if "cluster" not in any_url:  # which has several servers, each with its own
+        assert ((await store.client.info("memory"))["used_memory"] - before) / len(some) <= 200
     sample = chance.sample(some, 500)
     again = await index.place(
         [Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), one.sketch.near)) for one in sample]

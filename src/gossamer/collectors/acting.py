@@ -24,14 +24,8 @@ class Acting:
         self, page: Any, ends: float, human: bool, settle: Callable[[], Awaitable[None]], idle: Callable[[], Awaitable[None]],
         scroll: Callable[[], Awaitable[None]],
     ) -> None:  # fmt: skip
-        self._page, self._ends, self._human, self._settle, self._idle, self._down = (
-            page,
-            ends,
-            human,
-            settle,
-            idle,
-            scroll,
-        )
+        self._page, self._ends, self._human = page, ends, human
+        self._settle, self._idle, self._down = settle, idle, scroll
         self._at = (random.uniform(200, 800), random.uniform(100, 500))
 
     async def do(self, steps: tuple[Step, ...]) -> None:
