@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
@@ -38,14 +38,11 @@ _OUTLINE: Final = re.compile(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
 _EMPTY: Final = 1 << 64
 
 
+@cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
     """For each bin the others from which it borrows, in an order that never changes."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
-
-
-_OF_BYTES: Final = _lenders(_BYTES)
-_OF_BITS: Final = _lenders(_BITS)
 
 
 class Sketch(NamedTuple):
@@ -86,8 +83,8 @@ def near(text: str, head: str = "") -> bytes:
             least[one & 31] = one
         if one < bits[place := (one >> 8) % _BITS]:
             bits[place] = one
-    _lend(least, _OF_BYTES)
-    _lend(bits, _OF_BITS)
+    _lend(least)
+    _lend(bits)
     number = 0
     for one in bits:
         number = number << 1 | one >> 24 & 1
@@ -120,8 +117,9 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(_DATE.sub(" ", text).lower())
 
 
-def _lend(bins: list[int], lenders: Sequence[Sequence[int]]) -> None:
+def _lend(bins: list[int]) -> None:
     """Bins that got nothing have what another has."""
+    lenders = _lenders(len(bins))
     empty = [place for place, one in enumerate(bins) if one == _EMPTY]
     lent = [next((bins[k] for k in lenders[place] if bins[k] != _EMPTY), 0) for place in empty]
     for place, one in zip(empty, lent, strict=True):

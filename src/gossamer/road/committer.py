@@ -1,9 +1,10 @@
 """Group commit: rows durable, then claims settled. A crash before the settle changes nothing but time lost.
 
-One commit is in flight at a time and the next begins when it returns, so batches size themselves: large under load, small
-when pages are rare. Plain files are appended under the crawl's output lock, and their new length is committed in
-the same script that settles the claims of their rows; when that script finds a claim no longer ours, the rows are cut and
-written again without it. After a surprise nothing is tried again here: the worker stops, and the next one cuts the tail.
+One commit is in flight at a time. What it costs by itself, the sync to the disk above all, is shared by its visits: so a busy
+worker gathers many; one with free places gathers few, as those may wait for the slots of its visits. Plain files are appended
+under the crawl's output lock, and their new length is committed in the same script that settles the claims of their rows; when
+that script finds a claim no longer ours, the rows are cut and written again without it. After a surprise nothing is tried again
+here: the worker stops, and the next one cuts the tail.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from gossamer.road.outputs import Append, Outputs
 from gossamer.visit import Adds, Commit, Visit
 
 MOST_VISITS = 256
+"""Visits of one commit; twice as many may wait and be under way."""
 MOST_BYTES = 32 << 20
 LULL = 0.02
 """Seconds that a lone visit waits for company."""
 COMPANY = 32
+GATHER, ENOUGH = 0.15, 192
+"""Seconds, and visits, until which a busy worker gathers: less than the keeper waits before it frees a host by a call of its own."""
 
 
 class Committer:
@@ -35,6 +39,8 @@ class Committer:
         """Visits in the commit under way."""
         self.refused = 0
         """Visits whose claim was no longer ours."""
+        self.busy: Callable[[], bool] = lambda: False
+        """Whether the worker has all it can do, so that nothing waits for a commit."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
@@ -55,7 +61,7 @@ class Committer:
     @property
     def full(self) -> bool:
         """Whether no more visits should begin."""
-        return len(self.waiting) + len(self.under_way) >= MOST_VISITS or self._size >= MOST_BYTES
+        return len(self.waiting) + len(self.under_way) >= 2 * MOST_VISITS or self._size >= MOST_BYTES
 
     @property
     def idle(self) -> bool:
@@ -73,8 +79,7 @@ class Committer:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            if len(self.waiting) < COMPANY and not self._closing:
-                await asyncio.sleep(LULL)
+            await self._gather()
             batch, self.waiting = self.waiting[:MOST_VISITS], self.waiting[MOST_VISITS:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
@@ -87,6 +92,16 @@ class Committer:
         """Commit what waits, then end `run`."""
         self._closing = True
         self._wake.set()
+
+    async def _gather(self) -> None:
+        """Wait for company where it comes."""
+        if len(self.waiting) < COMPANY and not self._closing:
+            await asyncio.sleep(LULL)
+        until = self.waiting[0].put_at + GATHER
+        while self.busy() and len(self.waiting) < ENOUGH and self._size < MOST_BYTES // 2:
+            if self._closing or time.monotonic() >= until:
+                break
+            await asyncio.sleep(LULL)
 
     async def _commit(self, batch: list[Visit]) -> None:
         """Rows first, then the settle with the files' new lengths.
