@@ -276,8 +276,7 @@ class Worker:
         for batch in self._ready:
             for claim in batch:
                 self._give_back(claim)
-        self._ready.clear()
-        self._ready.extend(kept if not self.outcome else ())
+        self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
         """Give back what was not begun, wait for what is under way, end the rest."""

@@ -110,11 +110,18 @@ class Parquet:
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
-            if not _write(self._journal(start), committed - start, data):
-                sync_folder(self.path)
-            self._at("journal")
-            self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
+            sync = self._write(folder, start, committed, data, looked)
+        sync()
         return committed + len(data)
+
+    def begin(self, committed: int, rows: Sequence[Row]) -> tuple[int, Callable[[], None]] | None:
+        """See `parts.Quick`: the end of a part takes long, and so does a look at all names."""
+        with self._locked() as folder:
+            start = self._as_left(folder, committed)
+            if start is None or committed - start >= self._part_bytes:
+                return None
+            data = lines_for(self._columns, rows)
+            return committed + len(data), self._write(folder, start, committed, data, self._left[-1])
 
     def close(self, committed: int) -> None:
         """Turn the rest into the last part and clear up."""
@@ -162,6 +169,34 @@ class Parquet:
             )
         return opened
 
+    def _write(self, folder: int, start: int, committed: int, data: bytes, looked: float) -> Callable[[], None]:
+        """Cut the journal, append to it; what makes that durable."""
+        fd, offset = os.open(self._journal(start), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), committed - start
+        size = os.fstat(fd).st_size
+
+        def durable() -> None:
+            try:
+                sync(fd)
+                if not size:
+                    sync_folder(self.path)
+            except OSError as error:
+                os.ftruncate(fd, offset)  # gives back the room; the next append would cut it, too
+                raise failure(self.path, error) from error
+            finally:
+                os.close(fd)
+            self._at("journal")
+
+        try:
+            if size > offset:
+                os.ftruncate(fd, offset)
+            write_at(fd, offset, data)
+        except OSError:
+            os.ftruncate(fd, offset)
+            os.close(fd)
+            raise
+        self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
+        return durable
+
     def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
         from gossamer.sinks.arrow import convert
@@ -202,24 +237,6 @@ class Parquet:
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
             raise failure(self.path, error) from error
-
-
-def _write(journal: str, offset: int, data: bytes) -> int:
-    """Cut a journal to `offset`, append, sync; the size that it had."""
-    fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        size = os.fstat(fd).st_size
-        if size > offset:
-            os.ftruncate(fd, offset)
-        try:
-            write_at(fd, offset, data)
-            sync(fd)
-        except OSError:
-            os.ftruncate(fd, offset)
-            raise
-    finally:
-        os.close(fd)
-    return size
 
 
 def _size(path: str) -> int:

@@ -26,6 +26,8 @@ from gossamer.sinks.sqlite_history import quoted as _quoted
 from gossamer.visit import PageRecord, Row
 
 _TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
+_SIZES = (64, 16, 4, 1)
+"""Rows of a statement: few sizes, as compiled statements are kept."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -44,7 +46,7 @@ class Sqlite:
         self._wait = wait
         """Seconds to wait for another process's transaction."""
         self._base: sqlite3.Connection | None = None
-        self._inserts: dict[str, tuple[tuple[str, ...], str]] = {}
+        self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
 
     def target(self) -> str:
         """Absolute path of the database."""
@@ -81,9 +83,9 @@ class Sqlite:
                     group = past.changed(base, _name(kind), group)
                 values = _values(names, group)
                 try:
-                    base.executemany(insert, values)
+                    _insert(base, insert, values)
                 except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
-                    base.executemany(insert, [_careful(names, row) for row in values])
+                    _insert(base, insert, [_careful(names, row) for row in values])
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `parts.HistorySink`."""
@@ -127,8 +129,10 @@ class Sqlite:
                 base.execute("ROLLBACK")
             raise
 
-    def _table(self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()) -> tuple[tuple[str, ...], str]:
-        """Make or widen the table of a kind inside the transaction; its column names and its upsert statement.
+    def _table(
+        self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()
+    ) -> tuple[tuple[str, ...], tuple[str, str]]:
+        """Make or widen the table of a kind inside the transaction; its column names, and what stands around the rows in its upsert.
 
         `loose`: fields of untyped dicts; then the names are all that the table has, whoever added them.
         """
@@ -154,10 +158,8 @@ class Sqlite:
             names = ("_key", *sorted(between), EXTRA)
         listed = ", ".join(map(_quoted, names))
         changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
-        insert = (
-            f"INSERT INTO {table} ({listed}) VALUES ({', '.join('?' * len(names))}) "  # noqa: S608  names are quoted
-            f"ON CONFLICT (_key) DO UPDATE SET {changed}"
-        )
+        head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
+        insert = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
         if kind in self._columns:
             self._inserts[kind] = names, insert
         return names, insert
@@ -197,6 +199,17 @@ def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
             found = record(data) if record else [getattr(data, name, None) for name in between]
         values.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
     return values
+
+
+def _insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
+    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back soon."""
+    width = len(values[0]) if values else 1
+    most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
+    row = f"({', '.join('?' * width)})"
+    while values:
+        size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
+        base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
+        values = values[size:]
 
 
 def _careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
