@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -201,6 +202,28 @@ async def test_a_slow_sink_holds_no_host_up(road: Make) -> None:
     assert await running == "finished"
     assert sorted(net.asked) == sorted([SEED, "http://a.example/other", *URLS])
     assert sorted(rows(table.path)) == sorted(net.asked)
+
+
+async def test_rows_are_on_the_disk_before_their_claims_are_settled(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, steps, sync = road(Net()), list[str](), getattr(os, "fdatasync", os.fsync)
+    await table.outputs.open()
+    visits, settle = await claimed(table, *URLS), table.frontier.settle_all
+
+    def synced(fd: int) -> None:
+        sync(fd)
+        steps.append(f"{len(rows(table.path))} rows synced")
+
+    async def settled(*given: object, **more: object) -> object:
+        steps.append("settled")
+        return await settle(*given, **more)  # type: ignore[arg-type] # handed on
+
+    monkeypatch.setattr(os, "fdatasync", synced, raising=False)
+    monkeypatch.setattr(table.frontier, "settle_all", settled)
+    await commit(table, *visits)
+    assert steps == [f"{len(URLS)} rows synced", "settled"]
+    table.outputs.release()
 
 
 async def test_a_busy_worker_gathers(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:

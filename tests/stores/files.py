@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from warcio.archiveiterator import ArchiveIterator
 
-from archived.stores import CACHE, Minio
+from archived.stores import CACHE, Gcs, Hdfs, Minio
+from archived.stores import Objects as Stored
 from e2e.runs import kill, store_pid
 from gossamer.sinks.away import Away
 from servers.processes import until
@@ -19,7 +21,9 @@ from stores.places import Place
 
 SMALL = "; ".join(
     f"from gossamer.sinks.{room} import {name}; {name}.__init__.__kwdefaults__['{what}'] = 200_000"
-    for room, name, what in (("parquet", "Parquet", "part_bytes"), ("archived", "Archived", "most"), ("warc", "Warc", "most"))
+    for room, name, what in (
+        ("parquet", "Parquet", "part_bytes"), ("archived", "Archived", "most"), ("warc", "Warc", "most"), ("objects", "Objects", "most"),
+    )
 )  # fmt: skip
 """What a driver process runs first: parts of 200 KB, so that many are closed within a crawl."""
 
@@ -90,11 +94,34 @@ class Warc(FilePlace):
         return f"read by warcio {version('warcio')}"
 
 
-class S3(Place):
-    name, code = "S3, MinIO", SMALL
+class Objects(FilePlace):
+    """Whole answers as plain files named by their content."""
+
+    name = "plain objects"
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.server = folder, Minio(folder)
+        super().__init__(folder)
+        self.spec = f"objects:{folder}/out"
+
+    def found(self, kind: str) -> list[dict[str, Any]]:
+        lines = [json.loads(line) for part in Path(self.folder, "out").glob("part-*.jsonl") for line in part.open()]
+        for line in lines:
+            body = Path(self.folder, "out", "objects", line["object"][:2], line["object"]).read_bytes()
+            assert (len(body), sha256(body).hexdigest()) == (line["size"], line["object"])
+        return [{"url": line["url"]} for line in lines if not line["url"].endswith("/robots.txt")]
+
+    def version(self) -> str:
+        return "-"
+
+
+class AwayPlace(Place):
+    """WARC files in a store of objects."""
+
+    code = SMALL
+    store: type[Stored]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.server = folder, self.store(folder)
         self.spec = self.server.url
 
     def found(self, kind: str) -> list[dict[str, Any]]:
@@ -107,6 +134,18 @@ class S3(Place):
 
     def version(self) -> str:
         return str(self.server.version)
+
+
+class S3(AwayPlace):
+    name, store = "S3, MinIO", Minio
+
+
+class Google(AwayPlace):
+    name, store = "Google Cloud Storage, fake-gcs-server", Gcs
+
+
+class Hadoop(AwayPlace):
+    name, store = "HDFS, Hadoop", Hdfs
 
 
 def answers(folder: Path) -> list[str]:
@@ -126,6 +165,9 @@ FILES: dict[str, tuple[type[Place], Path]] = {
     "sqlite": (Sqlite, Path("/")),
     "parquet": (Parquet, Path("/")),
     "warc": (Warc, Path("/")),
+    "objects": (Objects, Path("/")),
     "s3": (S3, next(iter(CACHE.glob("minio-*/ready")), CACHE / "minio")),
+    "gcs": (Google, next(iter(CACHE.glob("gcs-*/ready")), CACHE / "gcs")),
+    "hdfs": (Hadoop, next(iter(CACHE.glob("hdfs-*/ready")), CACHE / "hdfs")),
 }
 """As `PLACES`."""
