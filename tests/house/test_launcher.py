@@ -105,6 +105,18 @@ def builds(checkout: Path) -> int:
     return len((checkout / "builds").read_text()) if (checkout / "builds").exists() else 0
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_quicker_python_is_taken_where_it_works(whole: bool, checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    quick, real = tmp_path / "bin" / "python3.14", Path(system_python()) / "python3"
+    makes = f'exec {real} "$@"' if whole else "exit 1"
+    quick.write_text(f"#!/bin/sh\n[ $1 = -c ] && echo 0.000001 && exit\necho $@ >>{tmp_path}/asked\n{makes}\n")
+    quick.chmod(0o755)
+    done = launch(checkout, "x", PATH=f"{system_python()}:{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert (done.stdout, done.returncode) == (f"{tmp_path}|x\n", 7)
+    assert (tmp_path / "asked").read_text().startswith("-m venv")
+
+
 def test_first_call_installs_and_later_calls_go_straight_on(checkout: Path, tmp_path: Path) -> None:
     first = launch(checkout, "crawl", "a b", "*")
     assert (first.stdout, first.returncode) == (f"{tmp_path}|crawl|a b|*\n", 7)

@@ -26,7 +26,7 @@ MOST_BYTES = 32 << 20
 LULL = 0.02
 """Seconds that a lone visit waits for company."""
 COMPANY = 32
-GATHER, ENOUGH = 0.15, 192
+GATHER, ENOUGH = 0.4, 192
 """Seconds, and visits, until which a busy worker gathers: less than the keeper waits before it frees a host by a call of its own."""
 
 
