@@ -93,7 +93,7 @@ def commands(url: str, urls: Path, out: Path, only: list[str]) -> dict[str, list
     """What to run, for those asked for."""
     python = sys.executable
     crawl = [python, "-m", "gossamer", "crawl", url, "--data", str(out.parent / "data"), "-o", str(out), "--quiet"]
-    crawl += ["--delay", "0", "--per-host", "80", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
+    crawl += ["--delay", "0", "--per-host", "400", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
     made: dict[str, Callable[[], list[str]]] = {
         "bare": lambda: [python, str(PEERS / "bare_loop.py"), str(urls), str(out)],
         "gossamer": lambda: crawl,

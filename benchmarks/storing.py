@@ -71,7 +71,7 @@ def one(spec: str, pages: int) -> None:
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,
     ):
-        work = job(web.plan.seeds(), Path(name), per_host=80, concurrency=64)
+        work = job(web.plan.seeds(), Path(name), per_host=400, concurrency=64)
         work.outputs = [Output(spec.replace("FOLDER", name))]
         summary = asyncio.run(crawl(work))
         print(spent[0] / 1000 / summary.pages, summary.pages / commits[0])

@@ -65,7 +65,7 @@ async def where(census: Census, url: str, name: str = "c") -> str:
 
 async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
     frontier, census = await begun(store), Census(store)
-    assert (await census.summary("c")).found == 0
+    assert (await Census(store).summary("c")).found == 0  # another's: what took long to count is remembered for a while
     pages = [f"http://{host}/{n}" for host in (A, B, "c.test", "d.test") for n in range(5)]
     await frontier.add(adds(frontier, *pages))
     await frontier.add(adds(frontier, *pages[:7]))

@@ -83,6 +83,8 @@ def _reason(address: Address) -> str | None:
             return f"is in {block}"
     if isinstance(address, IPv6Address) and address not in _UNICAST and address not in _NAT64:
         return "is no global unicast address"  # RFC 4291 section 2.4: the rest is not assigned, or not for us
+    if isinstance(address, IPv6Address) and address.sixtofour is not None:
+        return None  # what counts is what it stands for; to Python before 3.11.4 none is global
     return None if address.is_global else "is not a global address"
 
 

@@ -19,7 +19,7 @@ LATE = 65_536
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = re.compile(
-    rb"""<\?xml(?:(?!encoding)[^>])*+encoding[\0-\x20]*=[\0-\x20]*(?:"([^">\0-\x20]+)"|'([^'>\0-\x20]+)')[^>]*>"""
+    rb"""<\?xml(?>(?:(?!encoding)[^>])*)encoding[\0-\x20]*=[\0-\x20]*(?:"([^">\0-\x20]+)"|'([^'>\0-\x20]+)')[^>]*>"""
 )
 _NAME = re.compile(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
 _EQUALS = re.compile(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")

@@ -23,7 +23,7 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = re.compile(
     r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
-    r"""(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]+)|'([^']+)|([^"'].*))""",
+    r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
 """The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""

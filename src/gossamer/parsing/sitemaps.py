@@ -27,11 +27,11 @@ _LONGEST: Final = 8192
 
 _TAG: Final = re.compile(
     r"<(?=[!/a-zA-Z_])(?:"
-    r"((?:[\w.\-]{1,64}+:)?+)(?:"
+    r"((?>(?:[\w.\-]{1,64}+:)?))(?:"
     r"(url|sitemap|item|entry|source|content|summary)(?=[\s/>])([^<>]*+)>"
     r"|(loc|lastmod|changefreq|priority|link|guid|pubDate|pubdate|date|updated|modified|published)"
     r"(?=[\s/>])([^<>]*+)>([^<]*+))"
-    r"|/((?:[\w.\-]{1,64}+:)?+)(url|sitemap|item|entry|source|content|summary)\s*+>"
+    r"|/((?>(?:[\w.\-]{1,64}+:)?))(url|sitemap|item|entry|source|content|summary)\s*+>"
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
