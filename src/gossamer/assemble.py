@@ -288,7 +288,10 @@ class Bench:
             idle = (await self.crawls.need(self.setup.crawl)).idle
             self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
-        committer = Committer(self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl))
+        committer = Committer(
+            self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl),
+            gathers=max(usual.size_limit, usual.host_bytes) < 0,
+        )  # fmt: skip
         committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw]
         worker = Worker(
             self.frontier, self._visits, committer, buckets=self.store.buckets,

@@ -121,7 +121,7 @@ class Road:
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
         self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
-        self.committer = Committer(self.frontier, self.outputs)
+        self.committer = Committer(self.frontier, self.outputs, gathers=self.frontier.policy.size_limit < 0)
         self.worker = Worker(
             self.frontier, self.visitor, self.committer, buckets=1, concurrency=concurrency, state=self._state, stop=self.stop,
             surprise=lambda claim, error: self.surprises.append((claim, error)), deadline=deadline, ledger=ledger,

@@ -39,6 +39,8 @@ class Asking:
         self._next = 0
         self.waiting = True
         """Whether hosts wait for their time, as far as we know."""
+        self.dry = True
+        """Whether the last round brought nothing: all hosts wait, for their time or for the slots of visits that are not settled."""
 
     def touch(self, bucket: int) -> None:
         """Something changed in a bucket: its hosts may have another time."""
@@ -57,6 +59,11 @@ class Asking:
 
     async def claims(self, want: int) -> list[Claimed]:
         """One round: about `want` claims from the buckets that are due, within the caps; nothing when none is."""
+        got = await self._round(want)
+        self.dry = not any(one.claims for one in got)
+        return got
+
+    async def _round(self, want: int) -> list[Claimed]:
         if self.next_at > time.monotonic() or self._frontier.patience.away:
             return []
         free = want if self._caps is None else await self._caps.take(want)

@@ -1,7 +1,7 @@
 """Group commit: rows durable, then claims settled. A crash before the settle changes nothing but time lost.
 
 One commit is in flight at a time. What it costs by itself, the sync to the disk above all, is shared by its visits: so a busy
-worker gathers many; one with free places gathers few, as those may wait for the slots of its visits. Plain files are appended
+worker gathers many; one that finds nothing to do gathers few, as hosts may wait for the slots of its visits. Plain files are appended
 under the crawl's output lock, and their new length is committed in the same script that settles the claims of their rows; when
 that script finds a claim no longer ours, the rows are cut and written again without it. After a surprise nothing is tried again
 here: the worker stops, and the next one cuts the tail.
@@ -31,21 +31,23 @@ GATHER, ENOUGH = 0.4, 192
 
 
 class Committer:
-    """Writes and settles what visits ended with."""
+    """Writes and settles what visits ended with. `gathers`: not where bytes are limited, as what waits is not counted yet."""
 
-    def __init__(self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None) -> None:
+    def __init__(
+        self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None, *, gathers: bool = True
+    ) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits in the commit under way."""
         self.refused = 0
         """Visits whose claim was no longer ours."""
         self.busy: Callable[[], bool] = lambda: False
-        """Whether the worker has all it can do, so that nothing waits for a commit."""
+        """Whether the worker finds work enough: then nothing waits for a commit."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
         """Hear of each visit that is handed over."""
-        self._size = 0
+        self._gathers, self._size = gathers, 0
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -98,7 +100,7 @@ class Committer:
         if len(self.waiting) < COMPANY and not self._closing:
             await asyncio.sleep(LULL)
         until = self.waiting[0].put_at + GATHER
-        while self.busy() and len(self.waiting) < ENOUGH and self._size < MOST_BYTES // 2:
+        while self._gathers and self.busy() and len(self.waiting) < ENOUGH and self._size < MOST_BYTES // 2:
             if self._closing or time.monotonic() >= until:
                 break
             await asyncio.sleep(LULL)

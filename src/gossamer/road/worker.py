@@ -80,7 +80,7 @@ class Worker:
     async def run(self) -> str:
         """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise, ConfigError for unknown needs."""
         self.committer.on_settled = self._settled
-        self.committer.busy = lambda: self.busy + len(self._ready) >= self.concurrency
+        self.committer.busy = lambda: not self._asking.dry
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(self.committer.run())
