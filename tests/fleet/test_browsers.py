@@ -36,6 +36,9 @@ def test_hosts_that_need_a_browser_go_to_the_workers_that_have_one(tmp_path: Pat
         status = until("the shop waits for a browser", lambda: _waits(fleet, name))
         assert (status["dead"], status["retried"]) == (0, 0)
         assert "gossamer worker --lane browser" in fleet.run("status", name)
+        (told,) = [one for one in fleet.json("doctor") if one["what"] == "workers"]
+        assert (told["level"], told["found"]) == ("warn", f"hosts of {name} that wait in lane browser: 1")
+        assert "gossamer worker --lane browser" in told["advice"]
         fleet.worker("eyes", "--lane", "browser", "--data", "d2")
         ended = fleet.ended(name)
         assert (ended["pages"], ended["dead"], ended["failed"], ended["retried"]) == (18, 0, 0, 0)

@@ -200,6 +200,7 @@ async def in_store(settings: Settings) -> list[Finding]:
     """The store: its program, its answer, how it keeps what it is given."""
     from gossamer.assemble import open_store
     from gossamer.cli.sessions import findings as sessions
+    from gossamer.cli.status import stranded
     from gossamer.cli.unlocked import unlocked
     from gossamer.frontier.embedded import server_binary
 
@@ -219,6 +220,8 @@ async def in_store(settings: Settings) -> list[Finding]:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
             findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            if await store.guard(store.client.dbsize()) <= LARGE:
+                findings += await stranded(store)
             return findings + await sessions(settings, store)
         finally:
             await store.close()

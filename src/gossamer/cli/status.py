@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
 
 if TYPE_CHECKING:
+    from gossamer.cli.doctor import Finding
     from gossamer.frontier.census import Census
     from gossamer.frontier.lanes import HeapLine
+    from gossamer.frontier.store import Store
     from gossamer.settings import Settings
     from gossamer.summary import Summary
 
@@ -114,3 +116,25 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
     plain: dict[str, Any] = msgspec.to_builtins(summary)
     return plain
+
+
+async def stranded(store: Store) -> list[Finding]:
+    """What `doctor` says of hosts that wait for workers which are not there."""
+    from gossamer.cli.doctor import Finding
+    from gossamer.frontier.crawls import Crawls
+    from gossamer.frontier.lanes import heaps
+
+    crawls = Crawls(store)
+    records = [(name, await crawls.get(name)) for name in await crawls.names()]
+    going = [name for name, record in records if record is not None and record.fleet and record.state == "running"]
+    return [
+        Finding(
+            "workers",
+            "warn",
+            f"hosts of {name} that wait in lane {line.lane}: {line.ready + line.waiting}",
+            served(line),
+        )
+        for name in going
+        for line in await heaps(store, name)
+        if line.stranded
+    ]
