@@ -21,7 +21,7 @@ from gossamer.road.outputs import Append, Outputs
 from gossamer.visit import Adds, Commit, Visit
 
 MOST_VISITS = 256
-"""Visits of one commit; twice as many may wait and be under way."""
+"""Visits of one commit, and most that wait for the next one."""
 MOST_BYTES = 32 << 20
 LULL = 0.02
 """Seconds that a lone visit waits for company."""
@@ -63,7 +63,7 @@ class Committer:
     @property
     def full(self) -> bool:
         """Whether no more visits should begin."""
-        return len(self.waiting) + len(self.under_way) >= 2 * MOST_VISITS or self._size >= MOST_BYTES
+        return len(self.waiting) >= MOST_VISITS or self._size >= MOST_BYTES
 
     @property
     def idle(self) -> bool:
