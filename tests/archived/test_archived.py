@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +92,26 @@ def test_all_is_there_once_though_the_store_is_killed(
         found = answers(there)
     assert sorted(found) == sorted(row.key for row in ROWS)
     seen_in_store(request, type(store).__name__, store.version, len(ROWS), len(found))
+
+
+@pytest.mark.parametrize("store", ["HDFS"], indirect=True)
+def test_what_hdfs_forbids_as_its_nodes_begin_may_pass(tmp_path: Path, store: Objects) -> None:
+    (tmp_path / "one").write_bytes(b"x")
+    store.kill()
+    store.words, words = store.words[:1], store.words
+    with (store.folder / "log").open("ab") as log:
+        store.processes = [subprocess.Popen(store.words[0], stdout=log, stderr=log, cwd=store.folder, env=store.env)]
+    said, deadline = "", time.monotonic() + 120
+    while "WebHdfsError" not in said:
+        assert time.monotonic() < deadline, said
+        with pytest.raises(OSError) as raised:  # never SinkError, which ends a crawl
+            Away(store.url).send(str(tmp_path / "one"), "one")
+        said = str(raised.value)
+    assert "PermissionDenied" in said
+    store.kill()
+    store.words = words
+    store.start()
+    Away(store.url).send(str(tmp_path / "one"), "one")
 
 
 def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

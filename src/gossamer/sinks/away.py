@@ -17,6 +17,8 @@ from gossamer.masking import mask
 PIECE = 8 << 20
 WHOLE = 32 << 20
 """Bytes that are sent in one piece."""
+_FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
+"""What HDFS calls it when it is the user."""
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
@@ -60,10 +62,10 @@ class Away:
         try:
             self._store.write(name, data)  # in one piece: there is all of it, or nothing
             there = int(self._store.stat(name).content_length)
-        except (self._errors.PermissionDenied, self._errors.ConfigInvalid, self._errors.NotFound) as error:
+        except self._errors.NotFound as error:
             raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
         except self._wrong as error:
-            raise OSError(said(error)) from error
+            raise self._meant(error) from error
         if there != len(data):
             raise OSError(f"{name} has {there} bytes there, {len(data)} here")
 
@@ -83,12 +85,17 @@ class Away:
                     while piece := file.read(PIECE):
                         into.write(piece)
             there = int(self._store.stat(name).content_length)
-        except (self._errors.PermissionDenied, self._errors.ConfigInvalid) as error:
-            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
         except self._wrong as error:
-            raise OSError(said(error)) from error
+            raise self._meant(error) from error
         if there != size:
             raise OSError(f"{name} has {there} bytes there, {size} here")
+
+    def _meant(self, error: Exception) -> Exception:
+        """What went wrong in writing: SinkError for good, OSError where it may pass. HDFS forbids all that fails (its nodes begin, say)."""
+        refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
+        if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
+            return SinkError(f"cannot write to {self.url}: {said(error)}")
+        return OSError(said(error))
 
     def names(self) -> list[tuple[str, int]]:
         """All objects, and their sizes. Raises SinkError."""
