@@ -106,9 +106,10 @@ def quickest() -> str:
     """The Python that runs this, or one on PATH that is plainly quicker: one that was compiled without optimisation, as pyenv does,
     takes half as much time again as a distribution's."""
     names = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
-    places = (Path(folder) / name for folder in os.get_exec_path() for name in names)
-    found = [place.resolve() for place in (Path(sys.executable), *places) if place.is_file()]
-    times = dict.fromkeys(map(str, found), math.inf)
+    apple = sys.platform == "darwin"  # whose own python3 offers to install a compiler
+    folders = [folder for folder in os.get_exec_path() if not (apple and folder == "/usr/bin")]
+    places = [sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)]
+    times = dict.fromkeys([os.path.realpath(place) for place in places if os.path.isfile(place)], math.inf)
     for _ in range(5):  # in turn, as a machine's speed changes
         for python in list(times):
             try:
@@ -116,7 +117,7 @@ def quickest() -> str:
                 times[python] = min(times[python], float(done.stdout))
             except (OSError, ValueError, subprocess.SubprocessError):
                 del times[python]
-    here = str(Path(sys.executable).resolve())
+    here = os.path.realpath(sys.executable)
     best = min(times, key=lambda python: times[python], default=here)
     return best if best != here and times[best] <= WORTH * times.get(here, math.inf) else sys.executable
 
