@@ -113,14 +113,6 @@ class FileSink(Protocol):
 
 
 @runtime_checkable
-class Quick(FileSink, Protocol):
-    """A FileSink whose `append` waits for nothing but the disk: each system call of a thread has to wait for a busy loop, one by one."""
-
-    def begin(self, committed: int, rows: Sequence[Row]) -> tuple[int, Callable[[], None]] | None:
-        """As `append`, on the loop: the new length, and what makes the rows durable; None where it would take long."""
-
-
-@runtime_checkable
 class Ships(FileSink, Protocol):
     """A FileSink whose committed rows travel on to a store that only appends."""
 

@@ -52,8 +52,8 @@ def install(place: str, after: int, marker: str) -> None:
 
         append = Outputs._append
 
-        async def appended(self: Outputs, *given: Any) -> Any:
-            moves = await append(self, *given)
+        def appended(self: Outputs, *given: Any) -> Any:
+            moves = append(self, *given)
             hold()
             return moves
 

@@ -192,12 +192,12 @@ async def test_a_sink_that_fails_ends_the_worker(road: Make) -> None:
 async def test_a_slow_sink_holds_no_host_up(road: Make) -> None:
     """The slots of requests that are over are freed before their rows are durable."""
     net = Net({SEED: links(*URLS)})
-    table = road(net, tables=(Table(wait=1.2),), per_host=1)
+    table = road(net, tables=(Table(wait=2.5),), per_host=1)
     await table.add(SEED)
     running = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) >= 1)
     await table.add("http://a.example/other")
-    await until(lambda: len(net.asked) >= 2, 1.0)
+    await until(lambda: len(net.asked) >= 2, 2.2)
     assert (await table.counts()).get("pages", 0) == 0, "the first page is not durable yet"
     assert await running == "finished"
     assert sorted(net.asked) == sorted([SEED, "http://a.example/other", *URLS])

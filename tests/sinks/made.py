@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from gossamer.item import Item, plain
-from gossamer.parts import FileSink, Quick
+from gossamer.parts import FileSink
 from gossamer.sinks.exact import read_mark
 from gossamer.sinks.jsonl import JsonLines
 from gossamer.visit import PageRecord, Row
@@ -95,7 +95,7 @@ def crawl(sink: FileSink, store: Store, rows: Sequence[Row], size: int = 2) -> N
     left = [row for row in rows if row.key not in store.done]
     for at in range(0, len(left), size):
         batch = left[at : at + size]
-        length = appended(sink, store.lengths[target], batch)
+        length = sink.append(store.lengths[target], batch)
         _between()
         store.commit(target, length, [row.key for row in batch])
     sink.close(store.lengths[target])
@@ -146,16 +146,6 @@ def urls(path: Path) -> list[str]:
     if data.startswith(b"{"):
         return [json.loads(line)["url"] for line in data.splitlines()]
     return [row["url"] for row in csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True)]
-
-
-def appended(sink: FileSink, committed: int, rows: Sequence[Row]) -> int:
-    """As the road appends."""
-    begun = sink.begin(committed, rows) if isinstance(sink, Quick) else None
-    if begun is None:
-        return sink.append(committed, rows)
-    length, durable = begun
-    durable()
-    return length
 
 
 def marks(folder: Path) -> bool:

@@ -1,7 +1,6 @@
 """The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts log.
 
-What waits for a disk or a store runs in one thread; what only hands bytes to the system runs on the loop, as a thread has to ask a busy
-loop for leave after each of its system calls. The store knows each file's committed length; what lies beyond it is cut. Stores of rows
+All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it is cut. Stores of rows
 that do not answer are waited for; meanwhile the committer fills up, and nothing more is claimed.
 """
 
@@ -16,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from gossamer.errors import SinkAway
-from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Quick, Ships, TableSink
+from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Ships, TableSink
 from gossamer.road.waiting import Say, Waiting
 from gossamer.visit import Row, Visit
 
@@ -54,7 +53,8 @@ class Outputs:
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
-        self._note(batch)
+        if self._log is not None or self._known is not None:
+            await self._in_thread(self._note, batch)
         for table in self._tables if rows else ():
             await self._patiently(table.upsert, rows)
         if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
@@ -76,7 +76,7 @@ class Outputs:
             sinks = {sink.target(): sink for output in self._files for sink, _ in output.route(rows)}
             if not self._alone or not sinks.keys() <= self._lengths.keys():
                 await self.reread()
-            yield lambda rows: self._append(rows, sinks)
+            yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
         """Send committed rows on to stores that only append. One that does not answer is waited for when too much waits for it."""
@@ -166,21 +166,13 @@ class Outputs:
             await self._frontier.base(path, known[path])
         self._lengths = known
 
-    async def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
-        """Rows to their files, where they are durable then. A file that gets none any more is only cut."""
+    def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
+        """In the thread: rows to their files. A file that gets none any more is only cut."""
         parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
-        moves, syncs = list[tuple[str, int, int]](), list[Callable[[], None]]()
-        for path, sink in sinks.items():
-            before, part = self._lengths[path], parts.get(path, ())
-            begun = sink.begin(before, part) if isinstance(sink, Quick) else None
-            if begun is None:
-                moves.append((path, before, await self._patiently(sink.append, before, part)))
-            else:
-                moves.append((path, before, begun[0]))
-                syncs.append(begun[1])
-        if syncs:
-            await self._in_thread(_all_of, syncs)
-        return moves
+        return [
+            (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
+            for path, sink in sinks.items()
+        ]
 
     def _note(self, batch: list[Visit]) -> None:
         if self._log is not None:
@@ -193,8 +185,3 @@ class Outputs:
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
-
-
-def _all_of(calls: Sequence[Callable[[], None]]) -> None:
-    for call in calls:
-        call()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any
@@ -63,21 +63,15 @@ class Csv:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
-        length, sync = self.begin(committed, rows)
-        sync()
-        return length
-
-    def begin(self, committed: int, rows: Sequence[Row]) -> tuple[int, Callable[[], None]]:
-        """See `parts.Quick`."""
         if not committed:
             self._order = (*loose_names(rows), *self._names) if self._loose else self._names
         elif not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
-        length = self._file.write(committed, records([*head, *self._fields(rows)]))
+        length = self._file.append(committed, records([*head, *self._fields(rows)]))
         if self._loose and not committed:
             self._order = ()  # the next length tells whether this header stayed, or another process's
-        return length, self._file.sync
+        return length
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
         order, known = self._order, frozenset(self._order)

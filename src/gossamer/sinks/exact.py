@@ -8,12 +8,12 @@ is a SinkError.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
@@ -121,8 +121,6 @@ class ExactFile:
         self._owner = owner.replace(" ", "_")
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
-        self._before = 0
-        """Length before our last append."""
         self._last = (0, b"")
         """Length after our last append, and the bytes that then stood before it."""
 
@@ -152,23 +150,8 @@ class ExactFile:
 
     def append(self, committed: int, data: bytes) -> int:
         """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it), DiskFull."""
-        length = self.write(committed, data)
-        self.sync()
-        return length
-
-    def write(self, committed: int, data: bytes) -> int:
-        """`append` without fdatasync."""
         with self._locked(create=not committed) as fd:
             return self._write(fd, committed, data, self._check(fd, committed))
-
-    def sync(self) -> None:
-        """Make what was written durable. Raises SinkError, DiskFull."""
-        try:
-            sync(self._fd)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._fd, self._before)  # gives back the room; the next append would cut it, too
-            raise failure(self.path, error) from error
 
     def head(self, size: int = 65536) -> bytes:
         """The first bytes of the file."""
@@ -183,12 +166,11 @@ class ExactFile:
             size = self._check(fd, committed)
             if size > committed:
                 self._write(fd, committed, b"", size)
-                sync(fd)
             mark_end(fd, self._owner, committed)
         os.close(self._fd)
         self._fd = -1
 
-    @contextlib.contextmanager
+    @contextmanager
     def _locked(self, create: bool) -> Iterator[int]:
         try:
             if self._fd < 0:
@@ -227,11 +209,11 @@ class ExactFile:
         return size
 
     def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:
-        self._before = committed
         if size > committed:
             os.ftruncate(fd, committed)
         try:
             write_at(fd, committed, data)
+            sync(fd)
         except OSError:
             os.ftruncate(fd, committed)  # gives back the room; the next append would cut it, too
             raise

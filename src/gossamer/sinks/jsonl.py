@@ -6,7 +6,7 @@ import math
 import os
 import re
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -89,10 +89,6 @@ class JsonLines:
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
         return self._file.append(committed, lines(rows) if committed < self._most else b"")
-
-    def begin(self, committed: int, rows: Sequence[Row]) -> tuple[int, Callable[[], None]]:
-        """See `parts.Quick`."""
-        return self._file.write(committed, lines(rows) if committed < self._most else b""), self._file.sync
 
 
 class Stdout:

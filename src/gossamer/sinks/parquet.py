@@ -88,7 +88,7 @@ class Parquet:
             parts, journals = _listing(self.path)
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
-                with open(_journal(self.path, start), "rb") as left:
+                with open(self._journal(start), "rb") as left:
                     whole = sum(len(line) for line in left if line.endswith(b"\n"))
                 if whole:
                     self._close_part(start, start + whole, foreign=True)
@@ -110,18 +110,11 @@ class Parquet:
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
-            sync = self._write(folder, start, committed, data, looked)
-        sync()
+            if not _write(self._journal(start), committed - start, data):
+                sync_folder(self.path)
+            self._at("journal")
+            self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
         return committed + len(data)
-
-    def begin(self, committed: int, rows: Sequence[Row]) -> tuple[int, Callable[[], None]] | None:
-        """See `parts.Quick`: the end of a part takes long, and so does a look at all names."""
-        with self._locked() as folder:
-            start = self._as_left(folder, committed)
-            if start is None or committed - start >= self._part_bytes:
-                return None
-            data = lines_for(self._columns, rows)
-            return committed + len(data), self._write(folder, start, committed, data, self._left[-1])
 
     def close(self, committed: int) -> None:
         """Turn the rest into the last part and clear up."""
@@ -133,7 +126,7 @@ class Parquet:
                 self._close_part(start, committed)
             else:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(_journal(self.path, start))
+                    os.unlink(self._journal(start))
             self._sweep(0)
             mark_end(folder, self._owner, committed)
 
@@ -142,73 +135,40 @@ class Parquet:
         length, start, changed, looked = self._left
         if length != committed or changed != os.fstat(folder).st_mtime_ns or time.monotonic() - looked > _LONG:
             return None
-        end = start + _size(_journal(self.path, start))
+        end = start + _size(self._journal(start))
         own(self.path, folder, self._owner, committed, end)
         return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
         """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
         parts, journals = _listing(self.path)
-        size = max(
-            [end for _, end in parts] + [start + _size(_journal(self.path, start)) for start in journals], default=0
-        )
+        size = max([end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0)
         own(self.path, folder, self._owner, committed, size)
         for start, end in parts:
-            if start < committed < end and _size(_journal(self.path, start)) < committed - start:
+            if start < committed < end and _size(self._journal(start)) < committed - start:
                 raise SinkError(f"{self.path} holds rows that the store does not know: start anew with --fresh")
         for start, end in parts:
             if end > committed:
-                os.unlink(_part(self.path, start, end))
+                os.unlink(self._part(start, end))
         for start in journals:
             if start > committed:
-                os.unlink(_journal(self.path, start))
+                os.unlink(self._journal(start))
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
-        if opened < closed or (opened != committed and _size(_journal(self.path, opened)) < committed - opened):
+        if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
                 f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
             )
         return opened
 
-    def _write(self, folder: int, start: int, committed: int, data: bytes, looked: float) -> Callable[[], None]:
-        """Cut the journal, append to it; what makes that durable."""
-        fd, offset = (
-            os.open(_journal(self.path, start), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666),
-            committed - start,
-        )
-        size = os.fstat(fd).st_size
-
-        def durable() -> None:
-            try:
-                sync(fd)
-                if not size:
-                    sync_folder(self.path)
-            except OSError as error:
-                os.ftruncate(fd, offset)  # gives back the room; the next append would cut it, too
-                raise failure(self.path, error) from error
-            finally:
-                os.close(fd)
-            self._at("journal")
-
-        try:
-            if size > offset:
-                os.ftruncate(fd, offset)
-            write_at(fd, offset, data)
-        except OSError:
-            os.ftruncate(fd, offset)
-            os.close(fd)
-            raise
-        self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
-        return durable
-
     def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
         from gossamer.sinks.arrow import convert
 
-        convert(_journal(self.path, start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign)
+        convert(self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign)
         self._at("written")
-        os.rename(f"{self.path}/{_UNDONE}", _part(self.path, start, end))
+        os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
         self._at("renamed")
         sync_folder(self.path)
         self._at("closed")
@@ -218,10 +178,16 @@ class Parquet:
         parts, journals = _listing(self.path)
         for start, end in parts:
             if start in journals:
-                age = time.time() - os.stat(_part(self.path, start, end)).st_mtime
+                age = time.time() - os.stat(self._part(start, end)).st_mtime
                 if not 0 <= age < keep:
-                    os.unlink(_journal(self.path, start))
+                    os.unlink(self._journal(start))
                     self._at("swept")
+
+    def _part(self, start: int, end: int) -> str:
+        return f"{self.path}/part-{start:015d}-{end:015d}.parquet"
+
+    def _journal(self, start: int) -> str:
+        return f"{self.path}/_journal-{start:015d}.jsonl"
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -238,12 +204,22 @@ class Parquet:
             raise failure(self.path, error) from error
 
 
-def _part(folder: str, start: int, end: int) -> str:
-    return f"{folder}/part-{start:015d}-{end:015d}.parquet"
-
-
-def _journal(folder: str, start: int) -> str:
-    return f"{folder}/_journal-{start:015d}.jsonl"
+def _write(journal: str, offset: int, data: bytes) -> int:
+    """Cut a journal to `offset`, append, sync; the size that it had."""
+    fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        size = os.fstat(fd).st_size
+        if size > offset:
+            os.ftruncate(fd, offset)
+        try:
+            write_at(fd, offset, data)
+            sync(fd)
+        except OSError:
+            os.ftruncate(fd, offset)
+            raise
+    finally:
+        os.close(fd)
+    return size
 
 
 def _size(path: str) -> int:
