@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
@@ -169,6 +170,19 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", code, str(path), str(n), tests]) for n in range(3)]
     assert [run.wait(60) for run in runs] == [0, 0, 0]
     assert ask(path, "SELECT count(*) FROM page") == [(60,)]
+
+
+def test_a_new_file_is_opened_while_another_process_writes_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "out.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # not yet WAL: the change of mode is refused at once, not waited for
+    later = threading.Timer(0.2, other.execute, ("COMMIT",))
+    later.start()
+    with opened(path) as sink:
+        sink.upsert([page(1)])
+    later.join()
+    other.close()
+    assert ask(path, "SELECT count(*) FROM page") == [(1,)]
 
 
 def test_a_killed_writer_leaves_whole_batches(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -112,9 +113,22 @@ class Sqlite:
             # the road calls from one thread at a time, not always the same one
             base = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None, check_same_thread=False)
             self._base = base
-            base.execute("PRAGMA journal_mode=WAL")
+            self._set_wal(base)
             base.execute("PRAGMA synchronous=FULL")
         return self._base
+
+    def _set_wal(self, base: sqlite3.Connection) -> None:
+        """SQLite's own wait does not hold here: of two processes that change the mode at once, one is refused."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                base.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
