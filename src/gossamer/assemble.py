@@ -279,7 +279,7 @@ class Bench:
         if not self._opened:
             await self.clubs.open()
             await self.outputs.open()
-            self.reader.reading = Reading(self.folder) if self.setup.job.settings.store is None else None
+            self.reader.reading = Reading(self.folder if self.setup.job.settings.store is None else None)
             self._ledger.open()
             await self.judge.open()
             self._opened = True
@@ -316,8 +316,7 @@ class Bench:
         self.outputs.release()
         if self.keeping is not None:
             self.keeping.close()
-        if self.reader.reading is not None:
-            self.reader.reading.close()
+        self.reader.reading.close()
         await self.dialling.close()
         if self.proxies is not None:
             await self.proxies.upkeep.close()

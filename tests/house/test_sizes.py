@@ -34,7 +34,7 @@ LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/sinks/journal.py::Journal": (17, "a FileSink, what it sends on, and its few files: each method some lines over one folder"),
     "src/gossamer/sinks/mongodb.py::Mongo": (14, "the verbs of a Driver and of a Historian"),
     "src/gossamer/sinks/postgresql.py::Postgres": (17, "the verbs of a Driver and of a Historian, and how its tables are made"),
-    "src/gossamer/road/reader.py::Reader": (13, "each kind of page, and what becomes of it, over the same sites and caches"),
+    "src/gossamer/road/reader.py::Reader": (14, "each kind of page, and what becomes of it, over the same sites and caches"),
     "src/gossamer/road/visitor.py::Visitor": (13, "one method a verdict, and the steps that lead there"),
     "src/gossamer/road/worker.py::Worker": (17, "one state machine over claims, visits, commits and leases; apart they would share all its fields"),
     "src/gossamer/identity/lending.py::Proxies": (13, "choosing, lending and judging over one book of standings"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from gossamer.parsing.html import parse
 from gossamer.politeness.blocks import Block, block
 
 URL = "https://shop.example/item/17"
@@ -12,9 +15,16 @@ def page(title: str = "", body: str = "", head: str = "") -> bytes:
     return f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>".encode()
 
 
+def either(status: int, headers: Any, body: bytes, url: str) -> Block | None:
+    """What is found from a page's bytes alone; the same must be found where its tree says how much it shows."""
+    found = block(status, headers, body, url)
+    assert block(status, headers, body, url, lambda: parse(body, "text/html", url).shows) == found
+    return found
+
+
 def seen(status: int, body: bytes | str = b"", url: str = URL, **headers: str) -> Block | None:
     raw = body.encode() if isinstance(body, str) else body
-    return block(status, HTML | {name.replace("_", "-"): value for name, value in headers.items()}, raw, url)
+    return either(status, HTML | {name.replace("_", "-"): value for name, value in headers.items()}, raw, url)
 
 
 CF_ERROR = (

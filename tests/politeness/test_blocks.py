@@ -17,7 +17,7 @@ from gossamer.politeness.blocks import KINDS, NAMES, Block, block, needs_renderi
 from gossamer.politeness.blocks.answer import Answer, visible
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
-from politeness.block_pages import AKAMAI, BLOCKED, FINE, HTML, SHELLS, URL, page, seen
+from politeness.block_pages import AKAMAI, BLOCKED, FINE, HTML, SHELLS, URL, either, page, seen
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT / ".." / "shared" / "data"
@@ -77,7 +77,7 @@ def test_saved_pages() -> None:
     """Every blocked page of the shared set is found, no other is taken for one."""
     wrong = []
     for row in shared("blocks"):
-        found = block(row["status"], row["headers"], base64.b64decode(row["html"]["b64"]), row["url"])
+        found = either(row["status"], row["headers"], base64.b64decode(row["html"]["b64"]), row["url"])
         if (found is not None) != row["blocked"]:
             wrong.append((row["id"], found))
     assert wrong == []
@@ -90,7 +90,7 @@ def test_real_pages_are_no_blocks(name: str) -> None:
         for value in row.values():
             if isinstance(value, dict) and set(value) == {"b64"}:
                 body = base64.b64decode(value["b64"])
-                found = block(200, HTML, body, row.get("url") or URL) if b"<" in body[:500] else None
+                found = either(200, HTML, body, row.get("url") or URL) if b"<" in body[:500] else None
                 wrong += [(row.get("id"), found)] if found else []
                 if name in ("articles-zyte", "products") and needs_rendering(200, HTML, body, row.get("url") or URL):
                     wrong.append((row.get("id"), None))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from random import randrange
 from typing import Any, Final, Generic, TypeVar, overload
 
 import turbohtml
@@ -28,10 +29,14 @@ _REFRESH: Final = re.compile(
 )
 """The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
 _MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
+_STEP, _LOOK = 4096, 512
+"""A page is looked through for them where so many bytes of each so many have three, from a place on that nobody knows before."""
 _MERGES: Final = 20_000_000
 """Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy of all
 attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than 90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
+_HIDDEN: Final = ("title", "noscript", "template", "svg")
+"""Elements whose text is not shown, beside scripts and styles."""
 
 
 T = TypeVar("T")
@@ -114,9 +119,20 @@ class Document:
         return visible_text(self.tree)
 
     @once
+    def letters(self) -> bytes:
+        """All text but scripts and styles, without blanks, in UTF-8."""
+        return _said(self.tree).encode("utf-8", "replace").translate(None, b" \t\n\r\f\v")
+
+    @once
     def text_hash(self) -> str:
-        """XXH3-128, 32 hex digits, of all text but scripts and styles, blanks apart: the same where pages say the same."""
-        return xxhash.xxh3_128_hexdigest(_said(self.tree).encode("utf-8", "replace").translate(None, b" \t\n\r\f\v"))
+        """XXH3-128, 32 hex digits, of the letters: the same where pages say the same."""
+        return xxhash.xxh3_128_hexdigest(self.letters)
+
+    @property
+    def shows(self) -> int:
+        """How many letters of text it surely shows: of other scripts than ASCII a quarter of the bytes."""
+        hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
+        return (len(self.letters) if self.letters.isascii() else len(self.letters) // 4) - hidden
 
     @once
     def refresh(self) -> str | None:
@@ -166,6 +182,10 @@ def _merging(body: bytes, name: str) -> bytes:
     """The same page; of too many start tags of body and html the later ones are other empty elements."""
     most = max(2, _MERGES // len(body))
     wide = name.startswith("utf-16")
+    if not wide:
+        pieces = b"\n".join([body[at : at + _LOOK] for at in range(randrange(_STEP), len(body), _STEP)])
+        if len(_MERGED.findall(pieces)) < 3:
+            return body
     if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:
         return body
     if wide:

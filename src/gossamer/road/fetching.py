@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -44,18 +45,18 @@ class Fetched(NamedTuple):
 
 class Fetching:
     """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
-    not; `solve`: headers that a site's hook has for a page that asks for a person, {} for none; `members`: gets pages for those who are
-    logged in; `by`: which site files read the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung
-    which is not here."""
+    not; `shows`: how much text a page shows, from the tree that is read later (`blocks.block`); `solve`: headers that a site's hook has
+    for a page that asks for a person, {} for none; `members`: gets pages for those who are logged in; `by`: which site files read
+    the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here."""
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
         climbing: Climbing | None = None, lacks: Callable[[Page], str] = lambda _: "", solve: Solve | None = None,
-        members: Members | None = None, by: str = "", lanes: Lanes | None = None,
+        members: Members | None = None, by: str = "", lanes: Lanes | None = None, shows: Callable[[Claim, Page], int] | None = None,
     ) -> None:  # fmt: skip
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
         self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
-        self._lanes = lanes
+        self._lanes, self._shows = lanes, shows
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
@@ -120,7 +121,10 @@ class Fetching:
             result = await rung.collect(asked, max(claim.delay, claim.floor))
         target, same, block = None, False, None
         if isinstance(result, Page):
-            block = seen_by(self._treat(claim.host).blocks, result.status, result.headers, result.body, result.url)
+            read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
+            shows = partial(self._shows, claim, result) if read and self._shows is not None else None
+            own = self._treat(claim.host).blocks
+            block = seen_by(own, result.status, result.headers, result.body, result.url, shows)
             if block is not None:
                 rung.blocked(result, block, claim.host)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:

@@ -62,8 +62,8 @@ class Reader:
         self.rows = Rows(key, lambda site: self.run if site in complete else "", lambda site: version.get(site, ""))
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
-        """The page that was last looked at for what it lacks."""
-        self.reading: Reading | None = None
+        """The page that was last looked at for what it lacks, or shows."""
+        self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
 
     def lacks(self, page: Page) -> str:
@@ -77,10 +77,18 @@ class Reader:
         except ValueError:  # said when the page is read
             return ""
 
+    def shows(self, claim: Claim, page: Page) -> int:
+        """How much text a page surely shows, in letters (`html.Document.shows`)."""
+        self.reading.begins(claim.bucket, claim.token)
+        try:
+            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+            self._parsed = page, document
+            return document.shows
+        finally:
+            self.reading.ends()
+
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
         """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
-        if self.reading is None:
-            return self._read(claim, page, error)
         self.reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)

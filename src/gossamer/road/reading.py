@@ -17,9 +17,12 @@ _CLAIM = struct.Struct("<Qq")
 class Reading:
     """The note of one process: a token (0: none is read) and its bucket. Costs 0.2 us a page, and no call of the system."""
 
-    def __init__(self, folder: Path) -> None:
-        """`folder`: the crawl's. Raises OSError."""
-        self._path = folder / f"reading.{os.getpid()}"
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder`: the crawl's; without one the note dies with the process. Raises OSError."""
+        self._path = folder and folder / f"reading.{os.getpid()}"
+        self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
+        if self._path is None:
+            return
         note = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             os.write(note, bytes(_CLAIM.size))  # a hole would ask the disk for room when it is written to
@@ -37,7 +40,8 @@ class Reading:
 
     def close(self) -> None:
         """Take the note away."""
-        self._path.unlink(missing_ok=True)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:

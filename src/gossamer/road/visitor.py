@@ -41,6 +41,8 @@ class Reader(Protocol):
 
     def lacks(self, page: Page) -> str: ...
 
+    def shows(self, claim: Claim, page: Page) -> int: ...
+
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read: ...
@@ -65,7 +67,7 @@ class Visitor:
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
             rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
-            by=by or "", lanes=lanes,
+            by=by or "", lanes=lanes, shows=reader.shows,
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping

@@ -113,22 +113,9 @@ class Sqlite:
             # the road calls from one thread at a time, not always the same one
             base = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None, check_same_thread=False)
             self._base = base
-            self._set_wal(base)
+            _set_wal(base, self._wait)
             base.execute("PRAGMA synchronous=FULL")
         return self._base
-
-    def _set_wal(self, base: sqlite3.Connection) -> None:
-        """SQLite's own wait does not hold here: of two processes that change the mode at once, one is refused."""
-        until = time.monotonic() + self._wait
-        while True:
-            try:
-                base.execute("PRAGMA journal_mode=WAL")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -196,6 +183,20 @@ class Sqlite:
             yield
         except (sqlite3.Error, OSError) as error:
             raise _failure(self.path, error) from error
+
+
+def _set_wal(base: sqlite3.Connection, wait: float) -> None:
+    """SQLite's own wait does not hold here: of two processes that change the mode at once, one is refused."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            base.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:

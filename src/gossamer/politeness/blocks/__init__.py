@@ -1,14 +1,15 @@
 """Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we know (docs/blocks.md).
 
 One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises an answer decides. An answer
-with a good status and without a telling header, title or word in it costs some ten microseconds, whatever its size.
+with a good status, text enough and no telling header costs a few microseconds; without its tree some tens, whatever its size.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, Answer, Block, Headers, flat, wordy
+from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
 
@@ -62,8 +63,12 @@ _ROOT = re.compile(
 _ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
 
 
-def block(status: int, headers: Headers, body: bytes, url: str) -> Block | None:
+def block(
+    status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
+) -> Block | None:  # fmt: skip
     """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their names in any case.
+
+    `shows`: how many letters of text an HTML page surely shows, where a tree of it can tell; else its bytes are looked through.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -72,7 +77,11 @@ def block(status: int, headers: Headers, body: bytes, url: str) -> Block | None:
     if 300 <= status < 400 or status in (204, 205):
         return None
     known = flat(headers)
-    if status not in REFUSING and _TELLING.isdisjoint(known) and not (_text(known, body) and _odd(status, body, url)):
+    if (
+        status not in REFUSING
+        and _TELLING.isdisjoint(known)
+        and not (_text(known, body) and _odd(status, body, url, shows))
+    ):
         return None
     page = Answer(status, known, body, url)
     for detector in VENDORS:
@@ -110,7 +119,7 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
     return "html" in kind or (not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<"))
 
 
-def _odd(status: int, body: bytes, url: str) -> bool:
+def _odd(status: int, body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
     """Whether a page with a good status is worth a closer look: of few words, and without a usual title or with a word of blocks."""
     if len(body) > HEAD + TAIL:
         return False
@@ -120,9 +129,10 @@ def _odd(status: int, body: bytes, url: str) -> bool:
     title = found[1] if found is not None else b""
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
-    if _USUAL.match(title) and not _NOTICE.search(title.lower()):
-        if len(body) > LARGE:
-            return False
+    usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
+    if (usual and len(body) > LARGE) or (shows is not None and shows() > THIN):
+        return False
+    if usual:
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
         if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gossamer.page import Page
 from gossamer.politeness.blocks import block
@@ -17,15 +17,17 @@ Blocks = bool | Sequence[re.Pattern[str]]
 names what is none: a vendor, a kind, or both (`!login`, `!generic login`)."""
 
 
-def seen_by(own: Blocks, status: int, headers: Headers, body: bytes, url: str) -> Block | None:
-    """The block that an answer is, for a site that has its own word on it.
+def seen_by(
+    own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
+) -> Block | None:  # fmt: skip
+    """The block that an answer is, for a site that has its own word on it. `shows` as in `block`.
 
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
     Block(vendor='generic', kind='denied', signs=('site: No robots',))
     """
     if own is False:
         return None
-    found = block(status, headers, body, url)
+    found = block(status, headers, body, url, shows)
     if isinstance(own, bool):
         return found
     wrong = {one.pattern[1:].strip() for one in own if one.pattern.startswith("!")}
