@@ -130,9 +130,10 @@ class Document:
 
     @property
     def shows(self) -> int:
-        """How many letters of text it surely shows: of other scripts than ASCII a quarter of the bytes."""
+        """How many letters of text it surely shows."""
+        text = self.letters.decode()
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
-        return (len(self.letters) if self.letters.isascii() else len(self.letters) // 4) - hidden
+        return len(text) - text.count("\xa0") - hidden
 
     @once
     def refresh(self) -> str | None:
