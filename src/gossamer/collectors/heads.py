@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gossamer.page import Headers
+
+LONG = 200
+"""Bytes of a line that is not remembered."""
 
 
 def parse(lines: list[bytes]) -> tuple[int, Headers]:
@@ -27,10 +32,20 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
             if out:
                 out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
         else:
-            name, colon, value = line.decode("latin-1").partition(":")
-            if colon:
-                out.append((name.strip().lower(), value.strip()))
+            field = _field(line) if len(line) <= LONG else _read(line)
+            if field is not None:
+                out.append(field)
     return status, out
+
+
+def _read(line: bytes) -> tuple[str, str] | None:
+    """Name and value of a field line, None where it is none."""
+    name, colon, value = line.decode("latin-1").partition(":")
+    return (name.strip().lower(), value.strip()) if colon else None
+
+
+_field = lru_cache(2048)(_read)
+"""Most lines of a server come with each of its answers."""
 
 
 def final(lines: list[bytes]) -> bytes:
