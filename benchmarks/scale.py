@@ -12,6 +12,9 @@ A process looks for work by the clock, also when it has none. On a machine with 
 longer, and that share of a page grows with the seconds, not with the pages. So it is measured before each crawl, on the same
 processes, while a crawl of theirs has nothing that is due, and the table has both: as it is, and without it.
 
+What cores take from one another has nothing to do with us: so in each round as many bare loops (`peers/bare_loop.py`: the same client and
+parser, no store) get the same pages of the same web, each its share; their ratio is the floor of ours.
+
 `--known`: CPU of the store alone for a page of 41 known links and a new one, all of them sent to it; goal: 125 us.
 """
 
@@ -23,6 +26,7 @@ import contextlib
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fleet.crews import Fleet, Server, Worker, until
 from web import preset, serve
 
+BARE = Path(__file__).parent / "peers" / "bare_loop.py"
 CLOCK = 8.0
 """Seconds for which processes with nothing to do are looked at."""
 TICK = os.sysconf("SC_CLK_TCK")
@@ -151,6 +156,17 @@ def run(processes: int, seeds: list[str]) -> Run:
         return Run(*each, wall, len(set(rows)), len(list((fleet.folder / "main").iterdir())), before.worker, clock)
 
 
+def bare(processes: int, urls: list[str]) -> float:
+    """As many bare loops at once, each with its share of the URLs: microseconds of CPU a page, what a start costs left out."""
+    with tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder:
+        loops = []
+        for number in range(processes):
+            share, rows = Path(folder) / f"{number}.txt", Path(folder) / f"{number}.jsonl"
+            share.write_text("\n".join(urls[number::processes]))
+            loops.append(subprocess.Popen([sys.executable, BARE, share, rows], stdout=subprocess.PIPE))
+        return sum(float(loop.communicate()[0]) for loop in loops) / len(urls) * 1e6
+
+
 async def known(pages: int) -> float:
     """CPU of the store in microseconds for a page of 41 known links and a new one."""
     from gossamer import url as urls
@@ -202,15 +218,19 @@ def main() -> None:
         return
     counts = [int(one) for one in options.processes.split(",")]
     runs: dict[int, list[Run]] = {count: [] for count in counts}
+    floors: dict[int, list[float]] = {count: [] for count in counts}
     with serve(preset("real2k", hosts=options.hosts, pages=options.pages, robots=("allow",))) as web:
+        urls = sorted(web.plan.must_fetch())
         for number in range(options.rounds):
             for count in counts if number % 2 == 0 else reversed(counts):
                 runs[count].append(one := run(count, web.plan.seeds()))
-                print(f"{number} {count}: {one.all:.0f} us a page, {one}", flush=True)
+                floors[count].append(bare(count, urls))
+                print(f"{number} {count}: {one.all:.0f} us a page, bare {floors[count][-1]:.0f}; {one}", flush=True)
     first = statistics.median(one.all for one in runs[counts[0]])
+    floor = statistics.median(floors[counts[0]])
     least = statistics.median(one.net(counts[0]) for one in runs[counts[0]])
     print(
-        "processes  worker  store  broker  together  ratio  lowest to highest  without the clock  ratio  clock  pages/s"
+        "processes  worker  store  broker  together  ratio  lowest to highest  without the clock  ratio  clock  pages/s  bare  ratio"
     )
     for count, found in runs.items():
         worker, store, broker, all_, clock = (
@@ -219,9 +239,11 @@ def main() -> None:
         )
         speed = statistics.median(one.pages / one.wall for one in found)
         each = sorted(one.all for one in found)
+        own = statistics.median(floors[count])
         net = statistics.median(one.net(count) for one in found)
         print(f"{count:9} {worker:7.0f} {store:6.0f} {broker:7.1f} {all_:9.0f} {all_ / first:6.2f}"
-              f"  {each[0]:8.0f} to {each[-1]:.0f} {net:10.0f} {net / least:8.2f} {clock:6.1f} ms/s {speed:6.0f}")  # fmt: skip
+              f"  {each[0]:8.0f} to {each[-1]:.0f} {net:10.0f} {net / least:8.2f} {clock:6.1f} ms/s {speed:6.0f}"
+              f" {own:6.0f} {own / floor:5.2f}")  # fmt: skip
 
 
 if __name__ == "__main__":

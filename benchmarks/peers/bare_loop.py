@@ -1,12 +1,13 @@
 """The floor of benchmarks/speed.py: the same client and parser, given the list of URLs; no frontier, no robots, no log.
 
-Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page.
+Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page. Prints the CPU seconds that this took.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -41,4 +42,6 @@ async def main(urls: list[str], out: str) -> None:
     await collector.close()
 
 
+began = time.process_time()
 uvloop.run(main(Path(sys.argv[1]).read_text().split(), sys.argv[2]))
+print(time.process_time() - began)
