@@ -81,8 +81,9 @@ def hrefs(document: Document) -> tuple[list[str], int]:
     """
     tree = document.tree
     shut: dict[str, int] = {}
-    if tree.select("template") or (tree.select("a[rel]") and tree.select('a[rel~="nofollow" i][href]')):
-        found, shut = _anchors(tree)
+    refused = tree.select('a[rel~="nofollow" i][href]')
+    if refused or tree.select("template"):
+        found, shut = _anchors(tree, refused)
     else:  # most pages: plain strings of all
         found = dict.fromkeys(cast("list[str]", tree.xpath("//a/@href")), 1)
     for _, href, element in _others(document):
@@ -97,12 +98,13 @@ def hrefs(document: Document) -> tuple[list[str], int]:
     return followed, len(set(closed).difference(followed)) if closed else 0
 
 
-def _anchors(tree: turbohtml.Document) -> tuple[dict[str, int], dict[str, int]]:
-    """(addresses of `a` to follow, those that say nofollow). Plain strings of all, less the few that do not count."""
+def _anchors(
+    tree: turbohtml.Document, refused: list[turbohtml.Element]
+) -> tuple[dict[str, int], dict[str, int]]:  # fmt: skip
+    """(addresses of `a` to follow, those that say nofollow, as `refused` do). Plain strings of all, less the few that do not count."""
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
-    refused = [element for element in tree.select('a[rel~="nofollow" i][href]') if element not in inert]
-    shut = Counter([attribute_of(element, "href") for element in refused])
+    shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
     less = shut + Counter([attribute_of(element, "href") for element in inert]) if inert else shut
     for href, times in less.items():
         if found[href] <= times:
