@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -36,8 +36,12 @@ class LoadedSite:
         return [Request(seed) for seed in self.site.seeds]
 
 
-def load_all(targets: Iterable[str], args: Mapping[str, str] | None = None) -> list[LoadedSite]:
-    """The sites of those targets that are site files or folders of them; other targets are left out."""
+def load_all(
+    targets: Iterable[str], args: Mapping[str, str] | None = None, without: Collection[str] | None = None
+) -> list[LoadedSite]:
+    """The sites of those targets that are site files or folders of them; other targets are left out.
+
+    `without`: some sites are other workers': those of these names, and those that take the arguments that none takes here."""
     sites: list[LoadedSite] = []
     for target in targets:
         path = Path(target)
@@ -49,7 +53,11 @@ def load_all(targets: Iterable[str], args: Mapping[str, str] | None = None) -> l
             raise ConfigError(f"{site.path}: the name {site.name!r} is taken by {other.path}: give it another")
         names[site.name] = site
     _overlap(sites)
-    _arguments(sites, args or {})
+    given = args or {}
+    if without is not None:
+        sites = [site for site in sites if site.name not in without]
+        given = {name: value for name, value in given.items() if any(name in site.site.defaults for site in sites)}
+    _arguments(sites, given)
     return sites
 
 
