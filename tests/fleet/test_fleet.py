@@ -160,7 +160,7 @@ def test_site_files(fleet: Fleet, web: Web, tmp_path: Path) -> None:
 
     until("both refuse", lambda: all(refusals().values()))
     found = refusals()
-    assert "has no file of site shop" in found["lacks"]
+    assert "site shop: there is no file of it" in found["lacks"]
     assert "the fleet runs" in found["other"]
     fleet.worker("has", "--sites", "has", "--data", "d3")
     until("rows", lambda: fleet.json("status", name)["items"] > 3)

@@ -40,7 +40,7 @@ class Versions:
         if edits or lacks:  # others may have changed theirs a moment ago
             force = await self._tasks.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
-        reaches = await self._reaches(task.name, {name: force[name] for name in lacks})
+        reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
         if lacks.keys() == force.keys() or reaches is None:
             raise ConfigError("; ".join(f"site {name}: {why}" for name, why in sorted(lacks.items())))
         setup.sites.clear()
