@@ -153,7 +153,7 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
     fleet.worker("lacks", "--sites", "lacks", "--data", "d1")
     fleet.worker("other", "--sites", "other", "--data", "d2")
     fleet.ready(2)
-    name = fleet.submit("has/shop.py", output="out/", delay="0.01")
+    name = fleet.submit("has/shop.py", output="out/", delay="0.01", limit="30")
 
     def refusals() -> dict[str, str]:
         return {w["name"].partition("@")[0]: w["refuses"].get(name, "") for w in fleet.json("workers", "list")}
@@ -163,7 +163,7 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
     assert "site shop: there is no file of it" in found["lacks"]
     assert "the fleet runs" in found["other"]
     fleet.worker("has", "--sites", "has", "--data", "d3")
-    assert fleet.ended(name)["items"] == len(fleet.rows()) > 10
+    assert fleet.ended(name)["items"] == len(fleet.rows()) == 30
 
 
 def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> None:
