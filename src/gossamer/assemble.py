@@ -140,7 +140,8 @@ class Bench:
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
         self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
-        self.sites = site_files.load_all(setup.job.targets, setup.job.args, setup.lacks)
+        without = (setup.lacks or ()) if setup.segment else None
+        self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
         self._all = [*self.sites, *stand_ins(setup.lacks or {})]
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,

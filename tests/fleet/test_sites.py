@@ -96,7 +96,7 @@ def test_a_worker_without_a_site_s_file_does_the_rest(fleet: Fleet, tmp_path: Pa
 
 
 def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path) -> None:
-    fleet.slice = "3s"
+    fleet.slice = "2s"
     with serve(preset("tiny", hosts=4, pages=40)) as web:
         news, news2, shop, shop2 = web.plan.seeds()
         write(tmp_path / "a" / "sites", "news", [news, news2], [news, news2])
@@ -105,7 +105,7 @@ def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path
         fleet.worker("a", "--sites", "a/sites", "--data", "d1")
         fleet.worker("b", "--sites", "b/sites", "--data", "d2")
         fleet.ready(2)
-        name = fleet.submit("a/sites", output="out/", delay="0.2")
+        name = fleet.submit("a/sites", output="out/", delay="1")
         until("both work", lambda: asked(tmp_path / "d1") and asked(tmp_path / "d2"))
         edited = tmp_path / "a" / "sites" / "shop.py"
         edited.write_text(edited.read_text() + "# edited\n")
@@ -113,10 +113,16 @@ def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path
         assert lack["site"] == "shop"
         assert "the fleet runs" in lack["why"]
         assert lacked(fleet, "a") == []
+        other = tmp_path / "b" / "sites" / "shop.py"
+        other.write_text("half written (")
+        until(
+            "a file that is broken is lacked", lambda: "shop.py:1: '(' was never closed" in lacked(fleet, "b")[0]["why"]
+        )
         items = fleet.json("status", name)["items"]
         until("both go on", lambda: fleet.json("status", name)["items"] > items)
-        shutil.copy(edited, tmp_path / "b" / "sites")
+        shutil.copy(edited, other)
         until("it has it, too", lambda: lacked(fleet, "b") == [])
+        fleet.submit("a/sites", output="out/", delay="0.01")
         ended = fleet.ended(name)
         rows = fleet.rows()
         assert (ended["state"], ended["pending"], ended["dead"]) == ("finished", 0, 0)

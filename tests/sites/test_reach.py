@@ -36,7 +36,10 @@ def test_hosts_are_the_same_sites_without_their_files(
     there = load_all([str(tmp_path)])
     known = msgspec.json.encode({one.name: reach_of(one) for one in there})
     reaches = msgspec.json.decode(known, type=dict[str, Reach])
-    here = load_all([str(tmp_path)], {"tea": "green"}, lacks)
+    faults: list[str] = []
+    (tmp_path / "broken.py").write_text("import nothing_at_all")
+    here = load_all([str(tmp_path)], {"tea": "green"}, lacks, faults)
+    assert ["broken.py:1: ModuleNotFoundError" in one for one in faults] == [True]
     assert {one.name for one in here} == {one.name for one in there} - set(lacks)
     some = [*here, *stand_ins({name: reaches[name] for name in lacks})]
     assert owners(some, host) == owners(there, host) == whose

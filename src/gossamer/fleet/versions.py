@@ -75,11 +75,14 @@ class Versions:
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
         """Against the versions in force: those that are the same here, those that are edits, what is lacked and why."""
-        found = {site.name: site for site in site_files.load_all(setup.job.targets, setup.job.args, ())}
+        faults: list[str] = []
+        found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
         for name, version in force.items():
             if (site := found.get(name)) is None:
-                lacks[name] = f"there is no file of it in {self._sites}: put it there, as it is on the other machines"
+                lacks[name] = "; ".join(faults) or (
+                    f"there is no file of it in {self._sites}: put it there, as it is on the other machines"
+                )
             elif site.version == version:
                 ours[name] = version
             elif ran.get(name) == version:
