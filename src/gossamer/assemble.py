@@ -42,6 +42,7 @@ from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
 from gossamer.revisit import known
 from gossamer.road.again import versions
+from gossamer.road.apart import Apart
 from gossamer.road.climbing import Climbing
 from gossamer.road.committer import Committer
 from gossamer.road.gate import Gate, Treatment
@@ -63,6 +64,7 @@ from gossamer.sinks.formats import parse, whole
 from gossamer.sinks.opening import usual_rows
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
+from gossamer.sites.reach import stand_ins
 from gossamer.sites.solving import solver
 from gossamer.storing import keep, likening, outputs
 from gossamer.unlocking import unlocker
@@ -138,12 +140,14 @@ class Bench:
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
         self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
-        self.sites = site_files.load_all(setup.job.targets, setup.job.args)
+        without = (setup.lacks or ()) if setup.segment else None
+        self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
+        self._all = [*self.sites, *stand_ins(setup.lacks or {})]
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
-            lane=lru_cache(10_000)(lambda host: acting.heap(self.sites, host, settings.lane, settings.region)),
+            lane=lru_cache(10_000)(lambda host: acting.heap(self._all, host, settings.lane, settings.region)),
         )  # fmt: skip
         self.taker.open = setup.open
         self._dial(setup, settings, lanes)
@@ -185,6 +189,9 @@ class Bench:
             parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.free,
         )  # fmt: skip
         gate.files = self.keeping is not None
+        tell = partial(Tasks(self.store).apart, self.setup.crawl)
+        lacks = self.setup.lacks
+        self.apart = None if lacks is None else Apart(self.frontier, self._all, lacks, tell, gate.give_back)
         return Visitor(
             self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
             retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
@@ -192,7 +199,7 @@ class Bench:
             nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes) if self.dialling.climbs else None,
             by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
-            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping, lanes=self.lanes,
+            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping, lanes=self.lanes, apart=self.apart,
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
@@ -202,7 +209,7 @@ class Bench:
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
         self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
-        self.lanes = None if lanes is None else moving(self.frontier, self.sites, settings.lane, settings.ladder)
+        self.lanes = None if lanes is None else moving(self.frontier, self._all, settings.lane, settings.ladder)
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others)
         self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)

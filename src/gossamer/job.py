@@ -8,6 +8,7 @@ import msgspec
 
 from gossamer.frontier.crawls import Spec
 from gossamer.settings import Settings
+from gossamer.sites.reach import Reach
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -68,6 +69,8 @@ class Setup(msgspec.Struct, kw_only=True):
     """By origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
+    lacks: dict[str, Reach] | None = None
+    """On a fleet: the sites whose files, in those versions, are not here; None: all are."""
     alone: bool = True
     segment: str = ""
     """On a fleet: the part of the outputs that this process alone writes."""

@@ -44,10 +44,11 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "") -> Outpu
     if names := taken & {item.__name__.lower() for _, item in declared}:
         raise ConfigError(f"an item class may not be called {names.pop().title()} here: that kind is the records'")
     kinds = item_columns([item for _, item in declared], compared) if sites else pages
+    here = {site.name for site in sites}
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
         Own(one.spec, frozenset(one.sites), item_columns([item for name, item in declared if name in one.sites], compared))
-        for one in job.outputs if one.sites
+        for one in job.outputs if not here.isdisjoint(one.sites)
     ]  # fmt: skip
     folder = str(Path(job.settings.data) / setup.crawl)
     return open_all(

@@ -21,6 +21,8 @@ from gossamer.membership import seal_of
 from gossamer.refreshing import visit_again
 from gossamer.seeding import prepare, seed
 from gossamer.settings import Settings
+from gossamer.sites.loading import load_all
+from gossamer.sites.reach import reach_of
 from gossamer.summary import Summary
 
 LOOK = 0.5
@@ -46,10 +48,11 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
             packed = submitted.pack(setup, seal_of(job.settings, store))
+            reaches = {site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)}
             try:
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
-                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, packed))
+                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, packed, reaches))
             except GossamerError as error:
                 await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise

@@ -6,10 +6,10 @@ import asyncio
 
 from frontier.made import A, Beds, paths
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.crew import Crew, Worker
+from gossamer.frontier.crew import Crew, Refusals, Worker
 from gossamer.frontier.lanes import heap, heaps
 from gossamer.frontier.store import Store
-from gossamer.frontier.tasks import Tasks
+from gossamer.frontier.tasks import Edit, Tasks
 from gossamer.politeness.breaker import Trouble
 from gossamer.request import Request, pack
 from gossamer.visit import Adds
@@ -180,3 +180,53 @@ async def test_a_host_is_handed_over_and_comes_home(bed: Beds, store: Store) -> 
     heaps = await standing(store)
     assert (heaps["http"], heaps.get("browser")) == (["a.example"], None)
     assert [c.host for c in await plain.claim(1)] == ["a.example"]
+
+
+async def test_a_host_is_set_apart_for_those_that_have_its_sites(bed: Beds, store: Store) -> None:
+    part, whole = bed(lanes=("http", "http@eu")), bed(lanes=("http", "http+shop", "browser+shop", "http+shop@eu"))
+    await add(part, *(f"{A}/{n}" for n in range(4)))
+    await add(part, Request(f"{B}/1", region="eu"), lane="http@us")
+    for one in await part.claim(2):
+        assert await part.frontier.handover(0, one.host, "+shop")
+        await part.end(one, "b")
+    assert await standing(store) == {"http+shop": ["a.example"], "http+shop@eu": ["b.example"]}
+    assert await part.claim() == []
+    (a, b) = sorted(await whole.claim(2), key=lambda c: c.host)
+    assert (a.host, a.attempt, b.host) == ("a.example", 0, "b.example"), "at no cost"
+    assert not await whole.frontier.handover(0, "a.example", "+shop")
+    assert await whole.frontier.handover(0, "a.example", "browser")
+    await whole.end(a, "b")
+    assert (await standing(store))["browser+shop"] == ["a.example"]
+    (a,) = await whole.claim(1)
+    assert await whole.frontier.handover(0, "a.example", "http")
+    await whole.end(a, "d")
+    assert (await standing(store))["http+shop"] == ["a.example"], "it stays apart in every lane"
+
+
+async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
+    b, crew, refusals, tasks = bed(), Crew(store), Refusals(store), Tasks(store)
+    await Crawls(store).begin("c", Spec([A]), [], {"news": "1", "shop": "1"})
+    await add(b, f"{A}/1")
+    (one,) = await b.claim(1)
+    await b.frontier.handover(0, one.host, "+news+shop")
+    await b.end(one, "b")
+    await tasks.submit("c", b"{}", {"shop": b"what is known of it"})
+    for name in ("v@h", "w@h"):
+        await crew.beat(Worker(name=name, host="h", pid=1, lanes=["http"], processes=1, version="1"))
+    await refusals.refuse("w@h", "c", "no file", "shop")
+    assert await refusals.refused() == {("w@h", "c", "shop"): "no file"}
+    (line,) = await heaps(store, "c")
+    assert (line.lane, line.sites, line.workers, line.stranded) == ("http+news+shop", ["news", "shop"], 1, False)
+    assert await refusals.others("c"), "v has all"
+    await refusals.refuse("v@h", "c", "another version", "news")
+    (line,) = await heaps(store, "c")
+    assert (line.workers, line.stranded, await refusals.others("c")) == (0, True, False)
+    for group in ("shop", "news+shop", "shop"):
+        await tasks.apart("c", group)
+    edits = [Edit("shop", "1", "2", b"more"), Edit("news", "0", "2", b"too late")]
+    assert await tasks.edit("c", edits) == {"news": "1", "shop": "2"}
+    assert await tasks.reaches("c", ["shop", "news"]) == [b"more", None]
+    (task,) = await tasks.tasks()
+    assert (task.sites, task.apart) == ({"news": "1", "shop": "2"}, ("shop", "news+shop"))
+    for key in ("gossamer:workers", "gossamer:refused"):
+        await store.client.delete(key)

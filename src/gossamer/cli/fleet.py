@@ -93,7 +93,11 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     merits = {one.name: merit(one.name, records, now) for one in found}
     if as_json:
         plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]
-        put_json([{**one, "refuses": {c: why for (w, c), why in refused.items() if w == one["name"]}} for one in plain])
+        for one in plain:
+            mine = {(crawl, site): why for (worker, crawl, site), why in refused.items() if worker == one["name"]}
+            one["refuses"] = {crawl: why for (crawl, site), why in mine.items() if not site}
+            one["lacks"] = [{"crawl": crawl, "site": site, "why": why} for (crawl, site), why in mine.items() if site]
+        put_json(plain)
     elif found:
         heads = ("worker", "state", "lanes", "region", "score", "processes", "memory", "up", "last sign", "version")
         rows = [
@@ -101,8 +105,8 @@ async def _listed(settings: Settings, as_json: bool) -> int:
              duration(now - w.started), duration(now - w.beat), w.version) for w in found
         ]  # fmt: skip
         put_table(heads, rows, right=("processes", "memory", "up", "last sign"))
-        for (name, crawl), why in sorted(refused.items()):
-            print(f"{name} does no work for {crawl}: {why}")
+        for (name, crawl, site), why in sorted(refused.items()):
+            print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:
         remark("no worker has come yet: start one with gossamer worker")
     return 0

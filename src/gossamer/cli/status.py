@@ -108,7 +108,10 @@ def served(line: HeapLine) -> str:
     if line.workers is None:
         return "its own"
     region = f" --region {line.region}" if line.region else ""
-    return f"none: start one with gossamer worker --lane {line.lane}{region}" if line.stranded else str(line.workers)
+    if not line.stranded:
+        return str(line.workers)
+    files = f" that has the fleet's files of {', '.join(line.sites)}: see gossamer workers list" if line.sites else ""
+    return f"none: start one with gossamer worker --lane {line.lane.partition('+')[0]}{region}{files}"
 
 
 def _plain(summary: Summary) -> dict[str, Any]:

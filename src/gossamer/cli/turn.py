@@ -30,12 +30,13 @@ def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
         found.append(Gate("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
     if Breaker.of(view.trouble).state(round(view.now * 1000)) != "closed":
         found.append(Gate("breaker", "wait", f"its host fails: {breaker(view)}"))
-    if waits is not None and waits.stranded:
-        region = f", region {waits.region}" if waits.region else ""
-        found.append(Gate("lane", "wait", f"waits for a worker of lane {waits.lane}{region}: none is alive"))
-    elif waits is not None and (waits.lane != "http" or waits.region):
-        region = f", region {waits.region}" if waits.region else ""
-        found.append(Gate("lane", "pass", f"workers of lane {waits.lane}{region}"))
+    if waits is not None and (waits.stranded or waits.lane != "http" or waits.region):
+        files = f" with the files of {', '.join(waits.sites)}" if waits.sites else ""
+        whose = f"lane {waits.lane.partition('+')[0]}{f', region {waits.region}' if waits.region else ''}{files}"
+        if waits.stranded:
+            found.append(Gate("lane", "wait", f"waits for a worker of {whose}: none is alive"))
+        else:
+            found.append(Gate("lane", "pass", f"workers of {whose}"))
     return found
 
 

@@ -1,7 +1,8 @@
 """The fleet: Celery keeps worker processes alive and hands them slices of crawling; the frontier says what is crawled.
 
-`brokers` reads broker URLs, `child` runs slices in a worker's process, `works` is
-what it works on, `fair` divides it among crawls, `keeper` keeps the slots filled and the worker's record true,
+`brokers` reads broker URLs, `child` runs slices in a worker's process, `works` is what it works on, `versions` which
+site files are here, `lacking` tells of those that are not, `fair` divides it among crawls, `keeper` keeps the slots
+filled and the worker's record true,
 `app` ties them to Celery. There is no crawl logic here: a slice runs the same `assemble.Bench` as `gossamer crawl`.
 """
 

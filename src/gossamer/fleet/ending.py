@@ -63,7 +63,7 @@ class Ending:
         """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more are deleted."""
         try:
             setup = await setup_of(task, "")
-            sites = site_files.load_all(setup.job.targets, setup.job.args)
+            sites = site_files.load_all(setup.job.targets, setup.job.args, ())
             whole = await seen_whole(setup, self._store, sites)
             for table in outputs(setup, sites)[1] if whole else ():
                 if isinstance(table, HistorySink):
@@ -93,7 +93,7 @@ class Ending:
         return True
 
     async def _seal(self, setup: Setup) -> None:
-        files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args))
+        files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args, ()))
         frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
         lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
         parts: Any = Outputs(frontier, lock=lock, files=files, tables=tables)

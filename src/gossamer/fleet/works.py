@@ -17,11 +17,11 @@ from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
+from gossamer.fleet.lacking import Lacking
 from gossamer.fleet.load import Load
 from gossamer.fleet.sign import Sign
 from gossamer.fleet.versions import Versions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
-from gossamer.frontier.crew import Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.job import Setup
@@ -51,8 +51,8 @@ class Me(NamedTuple):
 class At:
     """A crawl that this process works on."""
 
-    def __init__(self, bench: Bench, task: Task, sign: Sign) -> None:
-        self.sign = sign
+    def __init__(self, bench: Bench, task: Task, sign: Sign, lacks: dict[str, str]) -> None:
+        self.sign, self.lacks = sign, lacks
         self.bench, self.began, self.revision = bench, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
 
@@ -65,11 +65,10 @@ class Works:
         self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
         self._store, self._halt = store, halt
         self._fair = Fair(self.load.claims)
-        self._tasks, self._refusals = Tasks(store), Refusals(store)
-        self._ending, self._versions = Ending(store), Versions(store, me.settings)
+        self._tasks, self._ending, self._versions = Tasks(store), Ending(store), Versions(store, me.settings)
+        self._lacking = Lacking(store, me.name, self._versions)
         self._seal = cache(partial(seal_of, me.settings, store))
         self._at: dict[str, At] = {}
-        self._lacks: dict[str, str] = {}
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
@@ -77,8 +76,8 @@ class Works:
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
             await self._leave(name)
-        for name in self._lacks.keys() - tasks.keys():
-            await self._refuse(name, None)
+        for name in self._lacking.crawls - tasks.keys():
+            await self._lacking.say(name, {})
         for task in tasks.values():
             if task.name in self._at and self._at[task.name].began != task.began:
                 await self._drop(task.name)
@@ -86,7 +85,7 @@ class Works:
                 await self._join(task)
             elif task.name in self._at and task.state == "ending":
                 await self._leave(task.name)
-            else:
+            elif task.state != "ending" or not await self._lacking.leaves(task, self._setup):
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: Task) -> None:
@@ -94,13 +93,14 @@ class Works:
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
             self._fair.share(task.name, task.weight)  # also in the middle of a slice
+            await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (at is not None and at.work is not None and not at.work.done()):
             return
         if at is not None and at.work is not None:
             await self._ended(task, at)
             return
         try:
-            if at is None or at.revision != task.revision or not self._versions.same(task, at.bench):
+            if at is None or at.revision != task.revision or not self._versions.same(task, at.bench, at.lacks):
                 if at is not None:
                     await self._leave(task.name)
                 at = await self._begin(task)
@@ -109,7 +109,7 @@ class Works:
                 raise
             await self._refuse(task.name, str(error))
             return
-        await self._refuse(task.name, None)
+        await self._lacking.say(task.name, at.lacks)
         limit = at.bench.setup.job.settings.time_limit
         at.bench.setup.deadline = None if limit is None else now + limit - task.spent
         self._fair.share(task.name, task.weight)
@@ -117,14 +117,15 @@ class Works:
 
     async def _begin(self, task: Task) -> At:
         setup = await self._setup(task, self.segment)
-        await self._versions.check(task, setup)
+        lacks = await self._versions.check(task, setup)
         for folder in submitted.folders(setup):
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         sign = Sign(self._store, task.name, self.segment)
         await sign.give()
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
                       lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours)  # fmt: skip
-        self._at[task.name] = At(bench, task, sign)
+        await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
+        self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
@@ -163,16 +164,9 @@ class Works:
         elif outcome == "finished":
             self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
 
-    async def _refuse(self, name: str, why: str | None) -> None:
-        """Do no work for a crawl for a while, and say why; None: the work is done again."""
-        if why != self._lacks.get(name):
-            await self._refusals.refuse(self.me.name, name, why)
-        if why is None:
-            self._lacks.pop(name, None)
-            return
-        if why != self._lacks.get(name):
-            log.warning("crawl %s: this worker does no work for it: %s", name, why)
-        self._lacks[name] = why
+    async def _refuse(self, name: str, why: str) -> None:
+        """Do no work for a crawl for a while, and say why."""
+        await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + AGAIN
 
     async def _leave(self, name: str) -> None:
@@ -206,6 +200,7 @@ class Works:
         After a surprise, and when the store was away (`broken`: it may have come back without its last second), what we
         remember of a crawl is not to be trusted: it is dropped.
         """
+        self._lacking.slice()
         for name, at in list(self._at.items()):
             work, at.work = at.work, None
             error = None if work is None else (await asyncio.gather(work, return_exceptions=True))[0]

@@ -127,25 +127,34 @@ class Crew:
 
 
 class Refusals:
-    """What workers do no work for, and why."""
+    """What workers do no work for, and why: whole crawls, or (`site`) one of their sites."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def refuse(self, name: str, crawl: str, why: str | None) -> None:
-        """Say that a worker does no work for a crawl, and why; None: it does."""
-        field = f"{name}\t{crawl}"
+    async def refuse(self, name: str, crawl: str, why: str | None, site: str = "") -> None:
+        """Say that a worker does no work for a crawl, or for a site of it, and why; None: it does."""
+        field = "\t".join(filter(None, (name, site, crawl)))
         if why is None:
             await self._do(self._store.client.hdel(REFUSED, field))
         else:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
-    async def refused(self) -> dict[tuple[str, str], str]:
-        """(worker, crawl) -> why it does no work for it, of the living ones."""
+    async def refused(self) -> dict[tuple[str, str, str], str]:
+        """(worker, crawl, site or '' for all of it) -> why it does no work for it, of the living ones."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await Crew(self._store).living()}
-        pairs = {tuple(field.decode().split("\t", 1)): why.decode() for field, why in found.items()}
-        return {(worker, crawl): why for (worker, crawl), why in pairs.items() if worker in living}
+        parts = {field: field.decode().split("\t") for field in found}
+        return {
+            (worker, rest[-1], rest[0] if rest[1:] else ""): found[field].decode()
+            for field, (worker, *rest) in parts.items()
+            if worker in living
+        }
+
+    async def others(self, crawl: str) -> bool:
+        """Whether some worker works on all of a crawl."""
+        some = {worker for worker, name, _ in await self.refused() if name == crawl}
+        return any(one.name not in some for one in await Crew(self._store).living() if one.state == "running")
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))

@@ -1,4 +1,5 @@
 -- Purpose: which ready heap a host stands in: `LANE`, `LANE@REGION`, and with `!` behind the lane for hard hosts; after trouble.
+--   To a lane belongs what the host is set apart for (`+SITE`, handover.lua).
 -- Promise: a host's own lane and region are those it was first added with; a request may ask for a region of its own.
 -- Cost: hosts of the lane http that are not hard never get here.
 

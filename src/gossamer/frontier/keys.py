@@ -8,10 +8,10 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as` | crawls | until removed |
+| `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.reach`: what workers without its file are to know), `apart` (groups `SITE+SITE` that hosts were set apart for) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | crew | until it is gone |
-| `gossamer:refused` | hash | `WORKER TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |
+| `gossamer:refused` | hash | `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |
 | `gossamer:name:WORKER` | string | who bears a worker's name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
@@ -32,7 +32,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}h:HOST` | hash | host state: `i` in flight, `m` at once, `n` next start ms, `d` delay ms, `c` pace, `p` paused until ms, `D` operator's delay ms, `cd` crawl-delay ms, `rb` robots claim out, `z` gate wide, `k` claims; per scheme h/s: `vX` robots version, `eX` robots expiry ms, `aX` robots attempts; `w` closed until ms, as robots.txt could not be read; `b` its trouble: breaker and failing share (`trouble.lua`), of hosts that fail | claim settle robots hold sweep landed | 48 h after the last claim |
 | `{b:N}@rung:HOST` | string | by which rung its pages are got (JSON, `politeness.ladder`) | learn | 30 days after the last change |
 | `{b:N}o:S:HOST` | string | robots.txt of an origin (S is h or s): trimmed, compressed | robots | 48 h |
-| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
+| `{b:N}CRAWL:r:HEAP` | zset | ready heap: host -> earliest next start ms. Heaps are called `LANE` or `LANE@REGION`, those of hosts that wait for workers with the files of all their sites `LANE+SITE+SITE`, those of hard hosts `LANE!` and `LANE!@REGION` | all verbs | while hosts wait |
 | `{b:N}CRAWL:h:HOST` | hash | `q` queued, `L` levels that hold URLs, `y` its own heap where that is not `http` (`?` behind it: requests ask for regions), `Y` the heap it stands in where that may differ, `u` URLs accepted, `v` vouchers, `o` parked, `k` in the cold store, `s` a seed was redirected to it; where hosts have limits (`enough.lua`): `B` bytes, `F` ms of its first claim by the crawl's time at work | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | queue entries (`request.entry`) of one priority | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | URLs in the cold store: level -> how many, `cLEVEL` -> number of the last one brought back | add settle refill | while there are some |

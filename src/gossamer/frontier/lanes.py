@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.crew import Crew
+from gossamer.frontier.crew import Crew, Refusals
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import scan
 
@@ -15,6 +15,7 @@ class HeapLine(NamedTuple):
     """Hosts of a crawl that wait for workers of one lane and region ('': of any)."""
 
     lane: str
+    """`LANE+SITE+SITE`: of those that have the files of these sites."""
     region: str
     ready: int
     """Hosts whose time has come."""
@@ -30,9 +31,14 @@ class HeapLine(NamedTuple):
         """Whether nobody serves them."""
         return self.workers == 0 and self.ready + self.waiting > 0
 
+    @property
+    def sites(self) -> list[str]:
+        """The sites whose files a worker must have, where some have them not."""
+        return self.lane.split("+")[1:]
+
 
 def parts(heap: str) -> tuple[str, str, bool]:
-    """Lane, region, whether it is that of hard hosts.
+    """Lane (and what it is set apart for), region, whether it is that of hard hosts.
 
     >>> parts("http!@eu")
     ('http', 'eu', True)
@@ -47,6 +53,7 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
     now = int(seconds) * 1000 + int(micros) // 1000
     record = await Crawls(store).need(name)
     living = [one for one in await Crew(store).living() if one.state == "running"] if record.fleet else None
+    refused = await Refusals(store).refused() if living else {}
     found: dict[tuple[str, str], list[int]] = {}
     seen: set[bytes] = set()
     async for page in scan(store, f"{{b:???}}{name}:r:*"):
@@ -66,7 +73,8 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
             total[2] += all_ if hard else 0
     return [
         HeapLine(lane, region, n[0], n[1], n[2], None if living is None else sum(
-            lane in one.lanes and region in ("", one.region) for one in living
+            lane.partition("+")[0] in one.lanes and region in ("", one.region)
+            and not any((one.name, name, site) in refused for site in ("", *lane.split("+")[1:])) for one in living
         )) for (lane, region), n in sorted(found.items())
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from gossamer.frontier import keys
@@ -18,8 +19,42 @@ return 1
 
 _SUBMIT = """
 redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '')
+for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 1]) end
 return redis.call('HINCRBY', KEYS[1], 'revision', 1)
 """
+
+
+_EDIT = """
+local sites = cjson.decode(redis.call('HGET', KEYS[1], 'sites') or '{}')
+for i = 1, #ARGV, 4 do
+  if sites[ARGV[i]] == ARGV[i + 1] then
+    sites[ARGV[i]] = ARGV[i + 2]
+    redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 3])
+  end
+end
+local text = cjson.encode(sites)
+redis.call('HSET', KEYS[1], 'sites', text)
+return text
+"""
+
+
+_APART = """
+local known = redis.call('HGET', KEYS[1], 'apart') or ''
+for word in string.gmatch(known, '%S+') do if word == ARGV[1] then return 0 end end
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'apart', known == '' and ARGV[1] or known .. ' ' .. ARGV[1])
+return 1
+"""
+
+
+class Edit(NamedTuple):
+    """Another version of a site's file."""
+
+    site: str
+    was: str
+    version: str
+    reach: bytes
+    """What workers without the file are to know (`sites.reach`, JSON)."""
 
 
 class Task(NamedTuple):
@@ -35,6 +70,8 @@ class Task(NamedTuple):
     """When it began; anew means that nothing of what was known of it holds."""
     revision: int
     """How often it was submitted since."""
+    apart: tuple[str, ...]
+    """Groups of sites, `SITE+SITE`, whose hosts wait for workers that have all of their files."""
 
 
 class Tasks:
@@ -43,9 +80,11 @@ class Tasks:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def submit(self, name: str, job: bytes) -> None:
-        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`)."""
-        await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job))
+    async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
+        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`), `reaches` what those without a
+        site's file are to know of it (`sites.reach`, JSON)."""
+        flat = [x for pair in (reaches or {}).items() for x in pair]
+        await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
 
     async def job(self, name: str) -> bytes | None:
         """What was submitted."""
@@ -57,15 +96,18 @@ class Tasks:
         names = await Crawls(self._store).names()
         pipe = self._store.client.pipeline(transaction=False)
         for name in names:
-            pipe.hmget(keys.record(name), ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision"])
+            pipe.hmget(
+                keys.record(name), ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision", "apart"]
+            )
             pipe.hexists(keys.record(name), "job")
         found = await self._store.guard(pipe.execute())
         tasks = []
         for at, name in enumerate(names):
-            (state, weight, spent, sites, ends_as, began, revision), fleet = found[2 * at], found[2 * at + 1]
+            (state, weight, spent, sites, ends_as, began, revision, apart), fleet = found[2 * at], found[2 * at + 1]
             if fleet and state and state.decode() in UNDER_WAY:
                 tasks.append(Task(name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"),
-                                  (ends_as or b"").decode(), (began or b"").decode(), int(revision or 0)))  # fmt: skip
+                                  (ends_as or b"").decode(), (began or b"").decode(), int(revision or 0),
+                                  tuple((apart or b"").decode().split())))  # fmt: skip
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
@@ -79,6 +121,23 @@ class Tasks:
     async def versions(self, name: str, sites: dict[str, str]) -> None:
         """The fleet runs these versions of the crawl's sites from now on."""
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
+
+    async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
+        """The fleet runs these versions from now on, but for sites that others edited meanwhile; all versions in force."""
+        flat = [x for one in edits for x in one]
+        found: dict[str, str] = json.loads(await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat)))
+        return found
+
+    async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
+        """What is known of sites to those without their files (`sites.reach`, JSON)."""
+        found: list[bytes | None] = await self._do(
+            self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
+        )
+        return found
+
+    async def apart(self, name: str, group: str) -> None:
+        """There are hosts that wait for workers with the files of all these sites, `SITE+SITE`."""
+        await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def weigh(self, name: str, weight: int) -> None:
         """Change a crawl's share."""

@@ -15,6 +15,7 @@ from gossamer.politeness import pace
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import FILE, Request, infrastructure, split
 from gossamer.road import again, records
+from gossamer.road.apart import Apart
 from gossamer.road.climbing import Climbing
 from gossamer.road.decide import answered, wait
 from gossamer.road.fetching import Fetching, Solve
@@ -51,7 +52,8 @@ class Reader(Protocol):
 class Visitor:
     """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met.
 
-    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them; None: they do not."""
+    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them; None: they do not.
+    `apart`: takes what is for others; None: nothing is."""
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
@@ -60,6 +62,7 @@ class Visitor:
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
+        apart: Apart | None = None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -71,9 +74,12 @@ class Visitor:
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
+        self.apart = apart
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
+        if self.apart is not None and await self.apart.took(batch, put):
+            return None
         if batch[0].kind == "robots":
             return await self._robots(batch[0], put)
         chosen: Claim | None = None

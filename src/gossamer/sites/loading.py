@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -36,20 +36,30 @@ class LoadedSite:
         return [Request(seed) for seed in self.site.seeds]
 
 
-def load_all(targets: Iterable[str], args: Mapping[str, str] | None = None) -> list[LoadedSite]:
-    """The sites of those targets that are site files or folders of them; other targets are left out."""
+def load_all(
+    targets: Iterable[str], args: Mapping[str, str] | None = None, without: Collection[str] | None = None,
+    faults: list[str] | None = None,
+) -> list[LoadedSite]:  # fmt: skip
+    """The sites of those targets that are site files or folders of them; other targets are left out.
+
+    `without`: some sites are other workers': those of these names, those of files that cannot be loaded (`faults` hears why), and those
+    that take the arguments that none takes here."""
     sites: list[LoadedSite] = []
     for target in targets:
         path = Path(target)
         if "://" not in target and (path.is_dir() or (path.suffix == ".py" and path.is_file())):
-            sites += load(path)
+            sites += load(path) if without is None else _loadable(path, [] if faults is None else faults)
     names: dict[str, LoadedSite] = {}
     for site in sites:
         if other := names.get(site.name):
             raise ConfigError(f"{site.path}: the name {site.name!r} is taken by {other.path}: give it another")
         names[site.name] = site
     _overlap(sites)
-    _arguments(sites, args or {})
+    given = args or {}
+    if without is not None:
+        sites = [site for site in sites if site.name not in without]
+        given = {name: value for name, value in given.items() if any(name in site.site.defaults for site in sites)}
+    _arguments(sites, given)
     return sites
 
 
@@ -63,10 +73,24 @@ def load(path: Path | str) -> list[LoadedSite]:
                 f"{path}: it has no module-level Site: write `site = Site('name', hosts=[...], seeds=[...])`"
             )
         return found
-    files = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
-    sites = [site for file in files for site in _file(file)]
+    sites = [site for file in _files(path) for site in _file(file)]
     if not sites:
         raise ConfigError(f"{path}: no site file in it: a site file is a *.py with a module-level Site")
+    return sites
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))
+
+
+def _loadable(path: Path, faults: list[str]) -> list[LoadedSite]:
+    """As `load`, without the files that cannot be loaded."""
+    sites: list[LoadedSite] = []
+    for file in _files(path) if path.is_dir() else [path]:
+        try:
+            sites += _file(file)
+        except ConfigError as error:
+            faults.append(str(error))
     return sites
 
 
