@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
+from gossamer import wal
 from gossamer.errors import FULL, ConfigError, DiskFull, StoreError
 from gossamer.frontier.store import Store, connect
 
@@ -140,9 +141,7 @@ class Files:
     def _opened(self) -> sqlite3.Connection:
         if self._base is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute("PRAGMA synchronous = FULL")
+            self._base = wal.connect(str(self.path), 60)
             self._base.execute(
                 "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "
                 "PRIMARY KEY (bucket, host, level, last)) WITHOUT ROWID"

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from gossamer import wal
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.sinks import sqlite_history as past
 from gossamer.sinks.attempts import RECORDS
@@ -111,10 +111,7 @@ class Sqlite:
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
             # the road calls from one thread at a time, not always the same one
-            base = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None, check_same_thread=False)
-            self._base = base
-            _set_wal(base, self._wait)
-            base.execute("PRAGMA synchronous=FULL")
+            self._base = wal.connect(self.path, self._wait, by_hand=True)
         return self._base
 
     @contextlib.contextmanager
@@ -183,20 +180,6 @@ class Sqlite:
             yield
         except (sqlite3.Error, OSError) as error:
             raise _failure(self.path, error) from error
-
-
-def _set_wal(base: sqlite3.Connection, wait: float) -> None:
-    """SQLite's own wait does not hold here: of two processes that change the mode at once, one is refused."""
-    until = time.monotonic() + wait
-    while True:
-        try:
-            base.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
