@@ -10,6 +10,7 @@ new price) of a table of all items.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import platform
 import tempfile
 import time
@@ -19,16 +20,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from alike import opened, server
 from msgspec import Meta
 
 from gossamer import Item, Site
+from gossamer.frontier.quality import Lately
 from gossamer.item import plain
 from gossamer.page import Page
 from gossamer.parsing.view import View
 from gossamer.pipeline import clean, deduplicate
 from gossamer.pipeline.gates import parse
-from gossamer.pipeline.window import Window
-from gossamer.quality import Counting
+from gossamer.pipeline.window import Window, counted
+from gossamer.quality import Counting, Part
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sites.loading import LoadedSite
@@ -109,19 +112,36 @@ def pipeline(count: int) -> dict[str, float]:
     fields = plain(items[0])
     counting = Counting("s")
 
-    def counted() -> None:
+    def counts_of() -> None:
         for _ in range(count):
             counts: dict[str, int] = {}
             counting.page(counts, read=True)
             counting.item(counts, "book", fields, good=True)
 
-    out["counts of a page with one item"] = timed(counted, count)
-    window = Window({"": [parse("pause if coverage.price<0.9 or quality<0.9")]}, {})
-    counts: dict[str, int] = {"pages": 1, "succeeded": 1}
-    counting.page(counts, read=True)
-    counting.item(counts, "book", fields, good=True)
-    out["a gate that is watched, a page"] = timed(lambda: [window.saw(counts, dead=False) for _ in range(count)], count)
+    out["counts of a page with one item"] = timed(counts_of, count)
     return out
+
+
+async def gates(count: int, processes: int) -> float:
+    """A page, where so many processes tell each other through a real Valkey what they saw."""
+    counting, counts = Counting("s"), {"pages": 1, "succeeded": 1}
+    counting.page(counts, read=True)
+    counting.item(counts, "book", plain(book(1)), good=True)
+    gate = parse("pause if coverage.price<0.9 or quality<0.9")
+    with server() as url:
+        store = await opened(url, 1)
+        them = [(str(n), Lately(store, "c"), Window({"": [gate]}, {})) for n in range(processes)]
+        done, start = 0, time.process_time()
+        while done < count:
+            for name, lately, window in them:
+                mine: dict[str, int] = {}
+                for _ in range(every := window.every):
+                    counted(mine, counts, dead=False)
+                window.saw(await lately.share(Part(name, every, mine)))
+                done += every
+        spent = time.process_time() - start
+        await store.close()
+    return spent / done * 1e6
 
 
 def sqlite(count: int, folder: Path) -> dict[str, float]:
@@ -151,8 +171,9 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=20_000)
     count = parser.parse_args().items
     print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {count} items; us of CPU an item")
+    found = {f"a gate that is watched by {n}, a page": asyncio.run(gates(count, n)) for n in (1, 8)}
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        for name, us in {**pipeline(count), **sqlite(count, Path(folder))}.items():
+        for name, us in {**pipeline(count), **found, **sqlite(count, Path(folder))}.items():
             print(f"{name:40} {us:8.2f}")
 
 

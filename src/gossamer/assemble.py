@@ -15,6 +15,7 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer import url as urls
+from gossamer.beside import beside
 from gossamer.dialling import Dialling
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import GossamerError, StoreError
@@ -308,7 +309,7 @@ class Bench:
         self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
-            async with spilling(self.store, self.setup.crawl, self.cold, self.hot):
+            async with spilling(self.store, self.setup.crawl, self.cold, self.hot), beside(self.judge.keep()):
                 return await worker.run()
         finally:
             keeping.cancel()

@@ -25,6 +25,8 @@ LEASH = 10.0
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError, 21: NoProxyLeft,
 }  # fmt: skip
+LINE = 1 << 24
+"""Bytes of the longest line of a child's."""
 REPLACED = 20
 """Children that die by themselves (a kill, a crash) are replaced this often in one run."""
 
@@ -62,12 +64,13 @@ class Children:
     async def _one(self) -> tuple[int, str, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gossamer.children", stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-        )
+            sys.executable, "-m", "gossamer.children", stdin=pipe, stdout=pipe, stderr=pipe,
+            start_new_session=True, limit=LINE,
+        )  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        said = asyncio.gather(process.stdout.read(), process.stderr.read())
+        said = asyncio.gather(process.stdout.read(), _handed_on(process.stderr))
         stopping = asyncio.create_task(self._stop.wait())
         try:
             process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
@@ -83,6 +86,18 @@ class Children:
                     await asyncio.wait_for(process.wait(), LEASH + 1)
                 except (TimeoutError, asyncio.CancelledError):
                     process.kill()
+
+
+async def _handed_on(complaint: asyncio.StreamReader) -> bytes:
+    """What a child tells people goes on as it comes; the rest."""
+    rest = []
+    while line := await complaint.readline():
+        if line.startswith(b"gossamer: "):
+            sys.stderr.write(line.decode("utf-8", "replace"))
+            sys.stderr.flush()
+        else:
+            rest.append(line)
+    return b"".join(rest)
 
 
 async def child(setup: Setup) -> str:

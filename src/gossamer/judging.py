@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 
 from gossamer import sites as site_files
+from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, clock
-from gossamer.frontier.quality import Runs
+from gossamer.frontier.quality import Lately, Runs
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import summary
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job, Setup
 from gossamer.pipeline.gates import Gate, parse
-from gossamer.pipeline.window import Trip, Window
-from gossamer.quality import LEAST, run_of
+from gossamer.pipeline.window import Trip, Window, counted
+from gossamer.quality import LEAST, Part, run_of
 from gossamer.road.records import moment
 from gossamer.sites.loading import LoadedSite, version
 from gossamer.summary import Summary
 from gossamer.visit import Visit
 
 STATES = {"pause": "paused", "stop": "stopping"}
+LOOK = 1.0
+"""Seconds after which a process tells of the pages that it saw, however few."""
 
 
 class Judge:
-    """Looks at the last pages of this process. `hold` is called when nothing more is to begin, before the store knows of it."""
+    """Looks at the last pages of the crawl, those of all processes. `hold` is called when nothing more is to begin, before the store
+    knows of it."""
 
     def __init__(self, setup: Setup, sites: Sequence[LoadedSite], store: Store) -> None:
         self._setup, self._sites, self._store = setup, sites, store
         self._gates = gates(setup.job.gates, sites)
         self._window = Window(self._gates, {})
+        self._lately = Lately(store, setup.crawl)
+        self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
+        self._news = asyncio.Event()
         self._pending: Trip | None = None
-        self._paused = False
+        self._tripped = self._paused = False
         self.hold: Callable[[], None] = lambda: None
 
     @property
@@ -45,31 +55,70 @@ class Judge:
         """Read what the sites gave in their last good runs. Raises StoreError."""
         runs = await Runs(self._store).load([site.name for site in self._sites]) if self._gates else {}
         self._window = Window(self._gates, runs)
+        if self._window:
+            await self._lately.begin()
 
     def saw(self, visit: Visit) -> None:
         """A visit ended."""
-        for trip in self._window.saw(visit.counts, visit.settle.action == "x"):
-            if trip.gate.action == "warn":
-                self._say(f"warning: {trip.reason}")
-            elif self._pending is None:
-                self._pending = trip
+        if self._window and counted(self._counts, visit.counts, visit.settle.action == "x"):
+            self._pages += 1
+            if self._pages >= self._window.every:
+                self._news.set()
+
+    async def keep(self) -> None:
+        """Look at what all processes saw, each time that this one saw some more, until cancelled."""
+        while self._window:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK):
+                    await self._news.wait()
+            self._news.clear()
+            with contextlib.suppress(GossamerError):  # the store is away: the next turn tells more
+                await self._look()
+
+    async def _look(self) -> None:
+        if not self._pages:
+            return
+        mine = Part(self._me, self._pages, self._counts)
+        self._pages, self._counts = 0, {}
+        try:
+            parts = await self._lately.share(mine)
+        except GossamerError:
+            self._pages += mine.pages
+            for name, n in mine.counts.items():
+                self._counts[name] = self._counts.get(name, 0) + n
+            raise
+        for trip in self._window.saw(parts):
+            if trip.gate.action != "warn":
+                self._pending, self._tripped = self._pending or trip, True
                 self.hold()
+            elif await self._lately.first(trip.name):
+                self._say(f"warning: {trip.reason}")
+        await self._act()
+
+    async def _act(self) -> None:
+        """Write down what a gate asks for: the first of the processes does, and tells."""
+        crawl, trip = self._setup.crawl, self._pending
+        if trip is None:
+            return
+        if await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason):
+            go_on = f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
+            self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
+        self._pending = None
 
     async def state(self, state: str) -> str:
         """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another version of a site file."""
-        crawl = self._setup.crawl
-        if self._pending is not None:
-            trip, self._pending = self._pending, None
-            if await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason):
-                go_on = f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
-                self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
-            state, _ = await Crawls(self._store).state(crawl)
+        if self._tripped:
+            self._tripped = False
+            await self._act()
+            state, _ = await Crawls(self._store).state(self._setup.crawl)
         if state == "running" and self._paused:
             self._window.forget()
+            self._pages, self._counts = 0, {}
+            await self._lately.begin(anew=True)
             if any(version(site.path) != site.version for site in self._sites):
                 return "mended"
         self._paused = state == "paused"
-        return state
+        return "paused" if self._tripped else state
 
     def _say(self, line: str) -> None:
         print(f"gossamer: {self._setup.crawl}: {line}", file=sys.stderr, flush=True)

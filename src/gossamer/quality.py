@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -56,6 +56,14 @@ class Run(msgspec.Struct):
     quality: float
     per_page: float
     coverage: dict[str, float]
+
+
+class Part(NamedTuple):
+    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`."""
+
+    who: str
+    pages: int
+    counts: dict[str, int]
 
 
 class Counting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -257,6 +257,8 @@ class Visit(msgspec.Struct):
     """Seconds from the start of its request to the last byte."""
     gone: str = ""
     """When its page answered that it is gone (404, 410), RFC 3339; items that stood there are deleted."""
+    later: Callable[[Visit], None] | None = None
+    """Adds what its items name, those that are still among its rows, once it is known which stay."""
 
     def ends(self, now: float) -> Settle:
         """Its settle with `since` as of `now` (monotonic)."""

@@ -20,7 +20,7 @@ from e2e.killing import fire
 from e2e.runs import begin, command, end_all
 from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
-from gossamer.door import crawl
+from gossamer.door import Live, crawl
 from gossamer.errors import SinkError
 from gossamer.sinks.away import Away
 
@@ -117,6 +117,32 @@ async def test_files_go_to_a_store_of_objects_each_content_once(web: Web, tmp_pa
     (tmp_path / "other").mkdir()
     with pytest.raises(SinkError, match=r"cannot write to s3://nowhere/x: "):
         await crawl(job(web, tmp_path / "other", "out.jsonl", files=url.replace("bucket/some/files", "nowhere/x")))
+
+
+async def test_a_store_of_objects_that_is_away_at_first_is_waited_for_and_told(
+    web: Web, tmp_path: Path, minio: Minio, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, reasons = {f"{web.url}/{n}.png": png(40, 40, n) for n in range(5)}, set[str]()
+    for n, body in enumerate(there.values()):
+        web.put(f"/{n}.png", body, "image/png")
+    web.put("/", item("a", *there))
+    one = job(web, tmp_path, "out.jsonl", files=minio.url.replace("prefix", "late"))
+    minio.kill()
+
+    def watch(live: Live) -> None:
+        if live.summary.reason and not reasons:
+            threading.Thread(target=minio.start).start()
+        reasons.update((live.summary.reason,) if live.summary.reason else ())
+
+    summary = balanced(await crawl(one, watch))
+    assert (summary.state, summary.files, summary.dead, summary.reason) == ("finished", len(there), 0, None)
+    assert any("Connection refused" in reason for reason in reasons)
+    said = capsys.readouterr().err
+    assert [said.count(what) for what in ("waiting for it", "answers again")] == [1, 1]
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(SinkError, match="SignatureDoesNotMatch"):
+        await crawl(job(web, tmp_path / "other", "out.jsonl", files=one.files))
 
 
 async def test_a_store_of_objects_that_goes_away_is_waited_for(web: Web, tmp_path: Path, minio: Minio) -> None:

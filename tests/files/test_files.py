@@ -76,6 +76,30 @@ def assert_kept(folder: Path, there: dict[str, bytes]) -> None:
     }
 
 
+async def test_what_an_item_names_that_is_dropped_is_neither_asked_for_nor_told(web: Web, tmp_path: Path) -> None:
+    shop(web)
+    web.put(
+        "/2", item("b", "/img/dog", "/img/cat.png?utm_source=y", manual="/no") + item("c", "img/dog", maker="Brand")
+    )
+    web.put("/", item("a", "img/cat.png?utm_source=x", "mailto:x") + "<a class=next href=/2>")
+    once = SITE.replace("site = Site(", "from gossamer.pipeline import alike\n\nsite = Site(").replace(
+        'seeds=["{url}/"]', 'seeds=["{url}/"], steps=(alike("maker", near=False, drop=True),)'
+    )
+    summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", site=once)))
+    assert (summary.dropped, summary.files, summary.skipped) == (1, 2, {"filter": 1})
+    out = tmp_path / "out.jsonl"
+    assert (rows(out, "product").keys(), web.asked["/no"]) == ({"a", "c"}, 0)
+    assert rows(out, "file").keys() == {f"{web.url}/img/cat.png", f"{web.url}/img/dog"}
+    told = {(row["key"], row["field"], row["error"]) for row in lines(out) if row["_kind"] == "reference"}
+    assert told == {
+        ("a", "photos", None),
+        ("a", "photos", "filter"),
+        ("a", "maker", None),
+        ("c", "photos", None),
+        ("c", "maker", None),
+    }
+
+
 async def test_files_and_items_are_tables_that_join(web: Web, tmp_path: Path) -> None:
     shop(web)
     await crawl(job(web, tmp_path, "out.sqlite", "out.csv", "out.parquet"))

@@ -1,11 +1,16 @@
-"""What is remembered of a site's runs: the last ten, each once; what cannot be read is left out."""
+"""What is remembered of a site's runs: the last ten, each once; what cannot be read is left out. What many processes see together."""
 
 from __future__ import annotations
 
+import pytest
+
 from gossamer.frontier import keys
-from gossamer.frontier.quality import Runs
+from gossamer.frontier.clearing import forget
+from gossamer.frontier.quality import Lately, Runs
 from gossamer.frontier.store import Store
-from gossamer.quality import KEPT, Run
+from gossamer.pipeline.gates import parse
+from gossamer.pipeline.window import Trip, Window, counted
+from gossamer.quality import KEPT, Part, Run
 
 
 async def test_the_last_good_runs_of_a_site(store: Store) -> None:
@@ -17,3 +22,49 @@ async def test_the_last_good_runs_of_a_site(store: Store) -> None:
     assert [run.at[8:10] for run in found["shop"]] == [f"{n:02}" for n in range(KEPT + 2, 2, -1)]
     assert (found["odd"], found["none"], await runs.load([])) == ([], [], {})
     assert 0 < await store.guard(store.client.ttl(keys.quality("shop"))) <= 400 * 86_400
+
+
+class Process:
+    """One of a crawl's, as `judging.Judge` is."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.name, self.lately = name, Lately(store, "c")
+        self.window = Window({"shop": [parse("pause if coverage.price<0.9")]}, {})
+        self.pages, self.counts = 0, dict[str, int]()
+
+    async def saw(self, price: int) -> list[Trip]:
+        visit = {"pages": 1, "succeeded": 1, "q|shop|p": 1, "q|shop|i|tea": 1, "q|shop|f|tea|price": price}
+        self.pages += counted(self.counts, visit, dead=False)
+        if self.pages < self.window.every:
+            return []
+        part = Part(self.name, self.pages, self.counts)
+        self.pages, self.counts = 0, {}
+        return self.window.saw(await self.lately.share(part))
+
+
+@pytest.mark.parametrize("many", [1, 8, 50])
+async def test_whatever_their_number_processes_see_together_what_changed_within_200_pages(
+    store: Store, many: int
+) -> None:
+    all_of = [Process(store, f"p{n}") for n in range(many)]
+    for n in range(800):
+        assert await all_of[n % many].saw(1) == []
+    tripped: dict[str, Trip] = {}
+    for n in range(201):
+        one = all_of[n % many]
+        for trip in await one.saw(0):
+            tripped[one.name] = trip
+        if len(tripped) == many:
+            break
+    assert n <= (30 if many == 1 else 200)
+    assert all(
+        trip.reason.startswith("gate 'pause if coverage.price<0.9' over the last 1") for trip in tripped.values()
+    )
+    late = Lately(store, "c")
+    await late.begin()  # what was before it came is not its
+    assert len(await late.share(Part("late", 1, {}))) == 1
+    assert [await late.first("g"), await all_of[0].lately.first("g")] == [True, False]
+    await late.begin(anew=True)
+    assert await late.first("g")
+    await forget(store, "c")
+    assert [await store.guard(store.client.exists(key)) for key in (keys.lately("c"), keys.told("c"))] == [0, 0]

@@ -24,7 +24,8 @@ async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
     for bucket in range(store.buckets):
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
     pipe.delete(keys.record(crawl))
-    pipe.delete(keys.anchors(crawl))
+    for key in (keys.anchors(crawl), keys.lately(crawl), keys.told(crawl)):
+        pipe.delete(key)
     pipe.hdel(f"{keys.tag(0)}@credits", f"crawl:{crawl}")
     pipe.srem(keys.CRAWLS, crawl)
     await store.guard(pipe.execute())

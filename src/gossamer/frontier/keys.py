@@ -17,6 +17,8 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
 | `gossamer:anchors:NAME` | set | `FROM TAB TO`: redirected seeds that widen the scope | crawls | until removed |
 | `gossamer:quality:SITE` | list | the last good runs of a site, at most 10, the last one first (JSON, `gossamer.quality.Run`) | quality | 400 days after the last one |
+| `gossamer:lately:CRAWL` | stream | pages of late, of crawls whose gates are looked at while they run: `w` the process that saw them, `p` how many, `n` (JSON) their counts; at most 100 entries | quality | a day after the last one |
+| `gossamer:told:CRAWL` | set | gates of which somebody was warned | quality | an hour after the last one |
 | `gossamer:rates` | hash | caps in requests a second: `fleet` and lanes -> N, `tat:` before them -> ms of the next permit | rates | until lifted |
 | `gossamer:scores` | hash | worker's name -> JSON: how its visits went of late (`scores`) | the worker | a minute after its last sign |
 | `{proxies}s` | hash | proxy's id, `@PROVIDER` or `ID TAB DOMAIN` -> how it stands (`prove.lua`) | prove | a week after it was seen last |
@@ -106,6 +108,16 @@ def quality(site: str) -> str:
     return f"gossamer:quality:{site}"
 
 
+def lately(crawl: str) -> str:
+    """The key of what the processes of a crawl saw of late."""
+    return f"gossamer:lately:{crawl}"
+
+
+def told(crawl: str) -> str:
+    """The key of what was told of a crawl's gates."""
+    return f"gossamer:told:{crawl}"
+
+
 PROXIES = ("{proxies}s", "{proxies}v")
 
 
@@ -133,7 +145,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -1,4 +1,5 @@
-"""The last good runs of each site, for drift: kept in the store, bounded, shared by all crawls of the site."""
+"""How good what sites give is, kept in the store: the last good runs of each site, for drift, shared by all crawls of the site; the
+last pages of a crawl, as all of its processes saw them, for gates."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ import msgspec
 
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
-from gossamer.quality import KEPT, Run
+from gossamer.quality import KEPT, Part, Run
 
 TTL = 400 * 86_400
+ENTRIES = 100
+"""Of the last pages of a crawl; each is two pages or more, while nobody is slow."""
+ENTRIES_TTL = 86_400
+TOLD_TTL = 3600
 
 
 class Runs:
@@ -41,6 +46,40 @@ class Runs:
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
+
+
+class Lately:
+    """The last pages of a crawl. Each process tells what it saw, and hears what all did."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)
+        self._at = b"0-0"
+
+    async def begin(self, anew: bool = False) -> None:
+        """Hear what comes from now on. `anew`: of nothing anybody was told."""
+        if anew:
+            await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
+        last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
+        self._at = last[0][0] if last else b"0-0"
+
+    async def share(self, part: Part) -> list[Part]:
+        """Tell what was seen; what all told since the last time, this part, too. It may be told twice where a reply is lost."""
+        pipe = self._store.client.pipeline(transaction=False)
+        told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
+        pipe.xadd(self._key, told, maxlen=ENTRIES, approximate=False)
+        pipe.xrange(self._key, b"(" + self._at)
+        pipe.expire(self._key, ENTRIES_TTL)
+        _, found, _ = await self._store.guard(pipe.execute())
+        self._at = found[-1][0] if found else self._at
+        return [Part(one[b"w"].decode(), int(one[b"p"]), msgspec.json.decode(one[b"n"])) for _, one in found]
+
+    async def first(self, what: str) -> bool:
+        """Whether nobody was told of this within the hour."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.sadd(keys.told(self._crawl), what)
+        pipe.expire(keys.told(self._crawl), TOLD_TTL)
+        new, _ = await self._store.guard(pipe.execute())
+        return bool(new)
 
 
 def _read(raw: bytes) -> Run | None:

@@ -24,8 +24,9 @@ from gossamer.request import FILE, Request
 from gossamer.road.records import moment
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.waiting import Waiting
+from gossamer.sites.making import Made
 from gossamer.verdict import Drop
-from gossamer.visit import Claim, Row
+from gossamer.visit import Claim, Row, Visit
 
 MOST = 5000
 """Different files that the items of one page may name; the rest is counted as `trap`."""
@@ -79,14 +80,21 @@ class Rows:
 
 
 def named(
-    rows: Rows, site: str, page: Page, claim: Claim, items: Iterable[tuple[Row, Iterable[Named]]], taker: Taker, taken: Taken,
-    fetch: bool,
+    rows: Rows, site: str, seen: tuple[str, float], claim: Claim, items: Iterable[tuple[Row, Made]], taker: Taker, fetch: bool,
+    stay: Iterable[Row], taken: Taken,
 ) -> list[Row]:  # fmt: skip
-    """Ask for the files that a page's items name; the rows of all that they name. `fetch`: files are wanted at all."""
+    """Ask for the files that those of a page's items name that `stay`; the rows of all that they name. `seen`: the page's URL, when it
+    was fetched (s); `fetch`: files are wanted at all."""
+    page, at = seen
+    staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, Rule], str | None]()
     voucher = taker.voucher(claim)
-    for item, names in items:
-        for one in names:
+    for item, made in items:
+        if id(item) not in staying:
+            continue
+        if made.beyond:
+            taken.skip("trap", made.beyond)
+        for one in made.names:
             error = None
             if one.rule is not None and fetch:
                 known = (one.url, one.rule)
@@ -96,12 +104,22 @@ def named(
                     )
                 error = asked[known]
             found.append(
-                rows.reference(site, page.url, page.fetched_at, item.kind, item.key, item.data["_hash"], one, error)  # type: ignore[index] # an item's row
+                rows.reference(site, page, at, item.kind, item.key, item.data["_hash"], one, error)  # type: ignore[index] # an item's row
             )
     return found
 
 
-def _ask(one: Named, page: Page, claim: Claim, taker: Taker, taken: Taken, voucher: str) -> str | None:
+def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
+    """Add what the items of a visit name that are still among its rows."""
+    taken = Taken()
+    visit.rows = [*visit.rows, *name(visit.rows, taken)]
+    for group, flat in taken.adds.items():
+        visit.adds[group] = [*visit.adds.get(group, ()), *flat]
+    more = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
+    visit.counts = {**visit.counts, **{what: visit.counts.get(what, 0) + n for what, n in more.items()}}
+
+
+def _ask(one: Named, page: str, claim: Claim, taker: Taker, taken: Taken, voucher: str) -> str | None:
     """Take one file in; why it is refused, or None."""
     if not one.url:
         taken.skip("filter")
@@ -110,7 +128,7 @@ def _ask(one: Named, page: Page, claim: Claim, taker: Taker, taken: Taken, vouch
         one.url,
         claim.request.depth + 1,
         claim.request.priority,
-        page.url,
+        page,
         use=FILE,
         rule=msgspec.to_builtins(one.rule),
     )

@@ -18,7 +18,7 @@ class Likening:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Write the group into each row, count copies in their visits, take rows out that are wanted once."""
+        """Write the group into each row, count copies in their visits, take rows out that are wanted once, add what the others name."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -34,6 +34,10 @@ class Likening:
                 visit.counts["dropped"] = visit.counts.get("dropped", 0) + 1
             elif isinstance(row.data, dict):
                 row.data |= {"_group_id": placed.group, "_copy": placed.copy, "_likeness": placed.likeness}
+        for visit in visits:
+            if visit.later is not None:
+                visit.later(visit)
+                visit.later = None
 
 
 def _name(row: Row) -> int:

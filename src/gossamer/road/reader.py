@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
@@ -12,7 +13,7 @@ from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
-from gossamer.road.keeping import Rows, named
+from gossamer.road.keeping import Rows, added, named
 from gossamer.road.marking import mark
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
@@ -127,12 +128,14 @@ class Reader:
         if site is None or not site.site.functions:
             return None
         document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
-        return self._site(site, claim, page, document, ([], 0))
+        return self._site(site, claim, page, document, ([], 0), marks=False)
 
     def _site(
-        self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int]
-    ) -> Read:
-        """A page of a site file: its function's items and requests; an error keeps the page for replay."""
+        self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int],
+        marks: bool = True,
+    ) -> Read:  # fmt: skip
+        """A page of a site file: its function's items and requests; an error keeps the page for replay. `marks`: items that say the
+        same are dropped before they are written (`likening`), so what they name waits until then."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
         taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
@@ -155,16 +158,17 @@ class Reader:
         if parsed.function or parsed.error:
             self._counting[site.name].page(counts, parsed.error is None)
         items = len(rows) - counts.get("rejected", 0)
+        later = None
         if parsed.error is None and any(one.names for one in stored):
-            pairs = [(row, one.names) for row, one in zip(rows, stored, strict=True)]
-            rows += named(self.rows, site.name, page, claim, pairs, self.taker, taken, self.fetches)
-            if beyond := sum(one.beyond for one in stored):
-                taken.skip("trap", beyond)
+            seen, pairs = (page.url, page.fetched_at), list(zip(rows, stored, strict=True))
+            name = partial(named, self.rows, site.name, seen, claim, pairs, self.taker, self.fetches)
+            later = partial(added, name) if marks and any(row.once for row in rows) else None
+            rows += name(rows, taken) if later is None else ()
         if self.graph is not None:
             rows += self.graph(page, claim.request, document)
         if self.pages:
             rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
-        return Read(rows, taken, items, counts, parsed.error)
+        return Read(rows, taken, items, counts, parsed.error, later=later)
 
     def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
         """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""

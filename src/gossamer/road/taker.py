@@ -15,7 +15,7 @@ import msgspec
 from gossamer import assets
 from gossamer import url as urls
 from gossamer.request import FILE, Request, entry, pack, split
-from gossamer.visit import Adds, Claim, Row
+from gossamer.visit import Adds, Claim, Row, Visit
 
 ROOM = 50_000
 """Links remembered, twice over (two generations)."""
@@ -66,6 +66,8 @@ class Read(msgspec.Struct):
     error: str | None = None
     infrastructure: bool = False
     """A sitemap or feed: no page, nothing of it is counted as found."""
+    later: Callable[[Visit], None] | None = None
+    """As in Visit."""
 
 
 class Recent:

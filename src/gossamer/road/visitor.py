@@ -203,7 +203,7 @@ class Visitor:
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(
             claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,
-            attempts=self._attempt(claim, page, "done", error), gone=records.gone_at(page),
+            attempts=self._attempt(claim, page, "done", error), gone=records.gone_at(page), later=read.later,
         )  # fmt: skip
 
     async def _redirected(self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float) -> Visit:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from gossamer.errors import SinkError
 from gossamer.sinks import cdxj
 from gossamer.sinks.away import Away
 from gossamer.sinks.objects import Objects, objects_of
@@ -42,7 +43,10 @@ class Archived:
 
     def prepare(self) -> int:
         """See `parts.FileSink`. The store is asked whether we may write."""
-        self._away.check()
+        try:
+            self._away.check()
+        except OSError as error:
+            raise SinkError(f"cannot write to {self._away.url}: {error}") from error
         os.makedirs(self.folder, exist_ok=True)
         return self._sink.prepare()
 

@@ -7,6 +7,7 @@ of the URL say the rest: `endpoint`, `region`, `user`, `anonymous=yes`.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,9 @@ WHOLE = 32 << 20
 """Bytes that are sent in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
 """What HDFS calls it when it is the user."""
+_STATUS = re.compile(r"response: Parts \{ status: (\d+)")
+_TLS = ("certificate", "InvalidContentType")
+"""What is said where no TLS is spoken, or nobody vouches for who speaks it."""
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
@@ -47,12 +51,14 @@ class Away:
             raise ConfigError(f"{self.url}: {said(error)}") from error
 
     def check(self) -> None:
-        """Write and remove a small object: whether we may. Raises SinkError."""
+        """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may pass)."""
         name = f".gossamer-{os.getpid()}"
         try:
             self._store.write(name, b"\n")
             self._store.delete(name)
         except self._wrong as error:
+            if isinstance(error, self._errors.RateLimited) or passes(str(error)):
+                raise OSError(said(error)) from error
             raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
 
     def send(self, path: str, name: str) -> None:
@@ -137,6 +143,15 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
             {"disable_config_load": "true"} if scheme == "s3" else {"disable_vm_metadata": "true"}
         )
     return {"s3": "s3", "gs": "gcs"}[scheme], options
+
+
+def passes(text: str) -> bool:
+    """Whether what OpenDAL says is an outage: nobody answers, or a server's own fault. HDFS forbids all that fails."""
+    if "WebHdfsError" in text:
+        return not any(name in text for name in _FORBIDDEN)
+    if status := _STATUS.search(text):
+        return int(status[1]) >= 500 or int(status[1]) in (408, 425, 429)
+    return "called: reqwest::send" in text and not any(what in text for what in _TLS)
 
 
 def said(error: Exception) -> str:

@@ -41,9 +41,12 @@ class Files:
         self._known: set[str] = set()
 
     def prepare(self) -> None:
-        """See whether files can be kept there. Raises SinkError, DiskFull."""
+        """See whether files can be kept there. Raises SinkError, DiskFull; SinkAway, then it is called again."""
         if self._away is not None:
-            self._away.check()
+            try:
+                self._away.check()
+            except OSError as error:
+                raise SinkAway(f"{self._away.url}: {error}") from error
             return
         try:
             os.makedirs(self._folder, exist_ok=True)
