@@ -78,5 +78,7 @@ async def test_there_are_bounds_for_all_together(stage: Stage, browser: Make, mo
     long = rows(2) + "<script>document.body.append('x'.repeat(70_000))</script>" + frame(stage.url("/3", "two.test"))
     stage.pages |= {f"/{n}": rows(n) for n in range(6)} | {"/2": long}
     stage.pages["/"] = "".join(frame(stage.url(f"/{n}", "two.test")) for n in (0, 2, 1, 4, 5))
-    got = await page(browser(wire=30_000), stage.url())
-    assert books(got.body) == ["Tea 0", "Tea 1", "Tea 4"]
+    collector = browser(wire=30_000)
+    assert books((await page(collector, stage.url())).body) == ["Tea 0", "Tea 1", "Tea 4"]
+    monkeypatch.setattr(frames.Frames, "_within", None)
+    assert books((await page(collector, stage.url("/1"))).body) == ["Tea 1"], "without frames nothing more is asked"
