@@ -117,7 +117,7 @@ class GeckoWatch(Watch):
                 await send("network.continueRequest", request=asked["request"])
 
     def _refuses(self, url: str) -> bool:
-        return url == MARK or url.endswith("/favicon.ico") or self._blocks(url)
+        return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
         """As in Chromium: the first is ours, the same again is let through, another is given back."""
@@ -202,7 +202,7 @@ class GeckoRendering(Rendering):
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """As in Chromium."""
-        text, protocol = await self._tab.evaluate(script().partition("\n(most)")[2].join(("(most)", "")), most)
+        text, protocol, _ = await self._tab.evaluate(script()[script().index("\n(most") :], most)
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from gossamer.collectors.acting import Acting
+from gossamer.collectors.frames import Frames
 from gossamer.collectors.tab import Tab
 from gossamer.collectors.watching import Watch
 from gossamer.render import Render
@@ -32,6 +33,7 @@ class Rendering:
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", False, False
+        self._ends = self._spare = 0.0
         tab.listen({
             "framenavigated": self._come, "load": self._loaded,
             "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
@@ -39,6 +41,7 @@ class Rendering:
 
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where no document came."""
+        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
         with contextlib.suppress(TimeoutError):  # what hangs for half of the time is not waited for
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -73,11 +76,8 @@ class Rendering:
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
-        world = await self._tab.cdp.send("Page.createIsolatedWorld", {"frameId": self._tab.frame})
-        found = await self._tab.cdp.send("Runtime.evaluate", {
-            "expression": f"({script()})({most})", "contextId": world["executionContextId"], "returnByValue": True,
-        })  # fmt: skip
-        text, protocol = found["result"]["value"]
+        frames = Frames(self._tab, self._watch.blocks)
+        text, protocol = await frames.read(script(), most, max(self._ends - time.monotonic(), self._spare))
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")

@@ -72,7 +72,7 @@ class Watch:
         """Say what becomes of a request that waits; when the page is gone, nobody asks any more."""
         try:
             if event["resourceType"] != "Document" or (
-                event.get("frameId") != self._tab.frame and self._blocks(event["request"]["url"])
+                event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
             ):
                 await self._fail(event, "BlockedByClient")
             elif event.get("frameId") != self._tab.frame or "responseErrorReason" in event:
@@ -84,8 +84,8 @@ class Watch:
         except Error:
             pass
 
-    def _blocks(self, url: str) -> bool:
-        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames."""
+    def blocks(self, url: str) -> bool:
+        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames, nor does it hold in theirs."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
