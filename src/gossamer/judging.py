@@ -87,6 +87,10 @@ class Judge:
             for name, n in mine.counts.items():
                 self._counts[name] = self._counts.get(name, 0) + n
             raise
+        if any(part.pages == 0 for part in parts):
+            self._paused = True
+        if self._paused:  # what is still coming was read as before: it says nothing of how the crawl goes on
+            return
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
                 self._pending, self._tripped = self._pending or trip, True
@@ -100,10 +104,13 @@ class Judge:
         crawl, trip = self._setup.crawl, self._pending
         if trip is None:
             return
-        if await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason):
+        first = await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason)
+        self._pending = None
+        if first:
             go_on = f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
             self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
-        self._pending = None
+            if trip.gate.action == "pause":  # also those hear of it that look again only when somebody has resumed it
+                await self._lately.share(Part(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
         """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another version of a site file."""

@@ -59,7 +59,7 @@ class Run(msgspec.Struct):
 
 
 class Part(NamedTuple):
-    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`."""
+    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No pages: it paused the crawl."""
 
     who: str
     pages: int
