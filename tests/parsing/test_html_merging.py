@@ -20,6 +20,14 @@ def test_attributes_of_many_bodies_do_not_fill_the_memory(tag: str, encoding: st
     assert hrefs(document)[0] == ["x"]
 
 
+def test_few_tags_after_one_with_many_attributes_do_not_fill_the_memory() -> None:
+    """400 tags in 4 KB of a page of 1.1 MB would take 1.6 GB: where they stand must not matter."""
+    many = " ".join(f"a{n:x}" for n in range(160_000))
+    text = f"<p>before<body {many}>" + "".join(f"<body b{n:x}>" for n in range(400))
+    tree = parse(text.encode(), "text/html", URL).tree
+    assert len(tree.select("wbr")) > 350
+
+
 def test_pages_put_together_of_pages_stay_as_they_are() -> None:
     one = "<html lang=en><body class=x><p>{}</p></body></html>".format("word " * 20)
     document = parse((one * 150).encode(), "text/html", URL)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from random import randrange
 from typing import Any, Final, Generic, TypeVar, overload
 
 import turbohtml
@@ -29,16 +28,14 @@ _REFRESH: Final = re.compile(
 )
 """The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
 _MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
-_LONG: Final = 16_000
-"""Bytes of a text whose letters are not counted."""
-_STEP, _LOOK = 4096, 512
-"""A page is looked through for them where so many bytes of each so many have three, from a place on that nobody knows before."""
 _MERGES: Final = 20_000_000
 """Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy of all
 attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than 90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, beside scripts and styles."""
+_LONG: Final = 16_000
+"""Bytes of a text whose letters are not counted."""
 
 
 T = TypeVar("T")
@@ -187,10 +184,6 @@ def _merging(body: bytes, name: str) -> bytes:
     """The same page; of too many start tags of body and html the later ones are other empty elements."""
     most = max(2, _MERGES // len(body))
     wide = name.startswith("utf-16")
-    if not wide:
-        pieces = b"\n".join([body[at : at + _LOOK] for at in range(randrange(_STEP), len(body), _STEP)])
-        if len(_MERGED.findall(pieces)) < 3:
-            return body
     if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:
         return body
     if wide:
