@@ -8,7 +8,7 @@ call('SADD', T .. 'c', ARGV[1])
 call('HSET', C .. 'h:' .. ARGV[9], 's', 1)
 for _, held in ipairs(call('LRANGE', key, 0, -1)) do
   local level, lane, hi, lo, entry = string.match(held, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
-  for _, x in ipairs({ARGV[9], level, lane, 'oh', '', 1, hi, lo, entry}) do list[#list + 1] = x end
+  for _, x in ipairs({ARGV[9], level, lane, 'oh', '', cmsgpack.pack({tonumber(hi), lo, #entry}), entry}) do list[#list + 1] = x end
 end
 call('DEL', key)
 if #list == 0 then return 0 end

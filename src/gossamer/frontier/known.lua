@@ -3,4 +3,4 @@
 -- Returns: 1 or 0.
 -- Promise: remembers nothing.  Cost: as seen.lua.
 generations(ARGV[2])
-return seen(ARGV[3], ARGV[4]) and 1 or 0
+return seen(tonumber(ARGV[3]), ARGV[4]) and 1 or 0

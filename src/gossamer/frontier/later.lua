@@ -35,11 +35,12 @@ local function visited(hi, lo, depth, depths, record)
 end
 
 -- Links to a host outside, to which a seed may yet be redirected, wait for that: at most HELD a host. None of them is taken.
-local function hold(list, j, n)
-  local key = C .. 'a:' .. list[j]
-  for e = j + 6, j + 3 + 3 * n, 3 do
+local function hold(host, level, lane, marks, entries)
+  local key, at = C .. 'a:' .. host, 1
+  for e = 1, #marks, 3 do
     if call('LLEN', key) >= HELD then break end
-    call('RPUSH', key, table.concat({list[j + 1], list[j + 2], list[e], list[e + 1], list[e + 2]}, '\t'))
+    local entry = string.sub(entries, at, at + marks[e + 2] - 1)
+    call('RPUSH', key, table.concat({level, lane, marks[e], marks[e + 1], entry}, '\t'))
+    at = at + #entry
   end
-  return 0
 end

@@ -1,6 +1,8 @@
 -- Purpose: taking URLs in, shared by add and settle; put after the prelude and the seen-set.
 -- Promise: a URL is taken once however many producers offer it at the same moment; each refusal is counted.
 -- Cost: about 1 us a known URL, 5 us a new one; a group of links shares the reads and writes of its host.
+-- A group comes as host, level, lane, flags, voucher, marks (msgpack: hi, lo, length of the entry, for each link) and all its entries in one:
+-- most links are known, and what is not looked at need not become a string of its own.
 
 -- Queue the entries; what is over the host's budget is parked; a host whose standing grew gets its parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
@@ -26,7 +28,7 @@ end
 
 local before = {strangers = 0, singles = 0} -- what earlier adds of this call took, in other buckets
 
--- The list from j on to `last`: groups of one host and level (see add.lua), taken as ARGV[2] to ARGV[5] say; `shares`: where in ARGV the
+-- The list from j on to `last`: groups of one host and level, taken as ARGV[2] to ARGV[5] say; `shares`: where in ARGV the
 -- pages, strangers and singles of the other buckets stand. Returns new, known, parked, and how many of the new ones were taken on the
 -- shares of hosts that nobody, or one domain, vouches for.
 local function add(list, j, last, shares)
@@ -38,15 +40,21 @@ local function add(list, j, last, shares)
   bound = gens.hot or 0
   local new, known, parked, infra, late = 0, 0, 0, 0, 0
   while j <= last do
-    local host, flags, n, entries, nearby = list[j], list[j + 3], tonumber(list[j + 5]), {}, {}
-    local after = j + 6 + 3 * n
+    local host, flags, marks, entries, nearby = list[j], list[j + 3], cmsgpack.unpack(list[j + 5]), {}, {}
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
-    if is('h') and not call('HGET', C .. 'h:' .. host, 's') then n = hold(list, j, n) end
-    for e = j + 6, j + 3 + 3 * n, 3 do
-      local hi, lo, entry = list[e], list[e + 1], list[e + 2]
-      if not seen(hi, lo, true) then
-        entries[#entries + 1] = entry
-        if depths > 0 then put_depth(hi, lo, entry, depths) end
+    if is('h') and not call('HGET', C .. 'h:' .. host, 's') then
+      hold(host, list[j + 1], list[j + 2], marks, list[j + 6])
+      marks = {}
+    end
+    local at, n = 1, #marks / 3
+    for e = 1, #marks, 3 do
+      local hi, lo, first = marks[e], marks[e + 1], at
+      at = at + marks[e + 2]
+      local fresh = not seen(hi, lo, true)
+      local entry = (fresh or depths > 0) and string.sub(list[j + 6], first, at - 1)
+      if fresh then entries[#entries + 1] = entry end
+      if fresh and depths > 0 then
+        put_depth(hi, lo, entry, depths)
       elseif depths > 0 then
         nearby[#nearby + 1] = nearer(hi, lo, entry, depths)
       end
@@ -61,7 +69,7 @@ local function add(list, j, last, shares)
     end
     if #nearby > 0 then take(host, list[j + 1], list[j + 2], nearby, false, true) end
     count('open', #nearby); count('infra', #nearby)
-    j = after
+    j = j + 7
   end
   if new > 0 then remembered(new) end
   count('added', new); count('open', new - parked); count('infra', infra)

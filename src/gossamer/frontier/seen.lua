@@ -5,19 +5,20 @@
 local gens -- the generations: n, sets (bloom: pages) s1.., URLs in them c1..
 local seen_test
 local span -- values that a member may have
+local latest -- the number of the last one
+local sets, format = {}, string.format
 
-local function in_sets(g, hi, lo, put)
-  local key = gens[g] .. floor(hi * gens['s' .. g] / 4294967296)
+local function in_sets(g, hi, lo, put) -- a number that is joined to a string would be printed as a fraction may be: three times the cost
+  local key = format('%s%d', gens[g], hi * sets[g] / 4294967296)
   if put then return call('SADD', key, lo) == 0 end
   return call('SISMEMBER', key, lo) == 1
 end
 
 local function seen(hi, lo, put) -- with `put` remembers what it did not know
-  hi = tonumber(hi)
-  for g = 1, gens.n - 1 do
+  for g = 1, latest - 1 do
     if seen_test(g, hi, lo) then return true end
   end
-  return seen_test(gens.n, hi, lo, put)
+  return seen_test(latest, hi, lo, put)
 end
 
 -- Read the generations; where room is wanted (`first`: sets of the first one), begin the next one, or split the filter's pages.
@@ -44,7 +45,8 @@ local function generations(mode, first)
     gens.n, gens['s' .. g + 1], gens['c' .. g + 1] = g + 1, gens['s' .. g] * 2, 0
     call('HSET', C .. 'g', 'n', g + 1, 's' .. g + 1, gens['s' .. g] * 2, 'c' .. g + 1, 0)
   end
-  for k = 1, gens.n do gens[k] = table.concat({C, 's:', k, ':'}) end
+  latest = gens.n
+  for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
 -- Count what was taken in, and the loss to be expected of it.

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from gossamer.errors import Away, GossamerError, Moved, Stale
 from gossamer.frontier.client import Unsure
 from gossamer.frontier.keys import tag
@@ -25,6 +27,7 @@ CHUNK = 500
 UNFOLLOWED = 60
 """Times that a call is repeated because no replica has it, where nobody is patient."""
 Outcome = tuple[int, int, int] | Stale | Moved
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Settling:
@@ -166,18 +169,18 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Arguments of the add groups, by bucket, at most CHUNK URLs a call."""
+    """Arguments of the add groups (as in `links.lua`), by bucket, at most CHUNK URLs a call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
         for first in range(0, len(flat), CHUNK * 3):
             part = flat[first : first + CHUNK * 3]
-            n = len(part) // 3
+            n, entries = len(part) // 3, part[2::3]
             used, args = room.get(bucket, (CHUNK, []))
             if used + n > CHUNK:
                 used, args = 0, []
                 out.append((bucket, args))
-            args += (host, level, lane, flags, voucher, n)
-            args += part
+            part[1::3], part[2::3] = map(str, part[1::3]), map(len, entries)
+            args += (host, level, lane, flags, voucher, _encode(part), b"".join(entries))
             room[bucket] = (used + n, args)
     return out
