@@ -57,6 +57,9 @@ NUMBERS = {
     "around the heading": ("<ul><li data-sku=999-11>a<li data-sku=999-12>b</ul><article data-product-id=203-44><h1>Red lamp</h1></article>", "203-44"),
     "of a variant": (ld({"@type": "ProductGroup", "name": "Red lamp", "hasVariant": [{"@type": "Product", "name": "Red lamp S", "sku": "RL-S"}]}), "RL-S"),
     "in the object that has the name": ('<script>{"products":[{"id":"90455","name":"Red lamp"},{"id":"90456","name":"Blue lamp"}]}</script>', "90455"),
+    "under a heading over other products stand theirs": (
+        ld({"@type": "Product", "name": "Red lamp", "sku": "20-4456"}) + "<div><h2>You may also like</h2><div><b>Blue lamp</b><p>Art.-Nr.: 20-9999</p></div></div>", "20-4456"),
+    "a colon as wide as a letter": ("<li>商品编号：100056612</li>", "100056612"),
     "the maker's where the shop has none": ("<p>Part Number: LM8UU-R</p>", "LM8UU-R"),
 }  # fmt: skip
 
@@ -73,6 +76,8 @@ BRANDS = {
     "a link to the brand's page, beside the heading": ("<p>by <a href=/brands/nakia>Nakia</a></p>", "Nakia"),
     "a picture beside a label": ("<div><span>Producent:</span> <a href=/n><img alt=Nakia src=n.png></a></div><div><span>Kod producenta:</span> KE-1600</div>", "Nakia"),
     "a link to all of it": ("<a href=/b/nakia/-/N-5 class=shop-brand>Shop all Nakia</a>", "Nakia"),
+    "a picture called a logo": ("<a class=pdp-brand href=/x><img alt='Nakia logo' src=n.png></a>", "Nakia"),
+    "a maker's number is none": ("<p>Hersteller-Nr.: 4003530</p><p>Hersteller: Nakia</p>", "Nakia"),
     "a store without the word behind": ("<a id=bylineInfo>Visita la tienda de Nakia</a>", "Nakia"),
     "called a vendor": ("<span class=product-vendor>Nakia</span>", "Nakia"),
     "in the object that has the name": ('<script>{"product":{"name":"Red lamp","brand":{"id":"b7","name":"Nakia"}},"x":{"name":"Blue lamp","brand":{"name":"Other"}}}</script>', "Nakia"),

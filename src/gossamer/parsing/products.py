@@ -73,7 +73,7 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
             ]
     _fill(record, _metas(page.tree))
     here = shop.Shop(page)
-    record["sku"] = shop.numbered(here.labelled("sku")) or record["sku"]
+    record["sku"] = shop.numbered(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
     _fill(record, _shown(here, record, spare))
     return record
 

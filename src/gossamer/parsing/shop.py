@@ -46,11 +46,19 @@ class Shop:
         return [(element, text) for element, text in found if 0 < len(text) <= 120]
 
     @once
-    def _labels(self) -> list[tuple[Element, str]]:
-        """Those of them that begin with a label of any kind."""
-        begun = [one for one in self._elements if words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))]
-        found = [(element, said(element, 9)) for element in begun]
-        return [(element, text) for element, text in found if 0 < len(text) <= 120]
+    def _labels(self) -> list[tuple[Element, str, bool]]:
+        """Those of them that begin with a label of any kind, and whether they stand under no heading over other products."""
+        found, others, under, behind = [], set[Element](), False, self.heading is None
+        for one in self._elements:
+            behind = behind or one == self.heading
+            if behind and one.tag in ("h2", "h3", "h4"):
+                more, around = begins_more(one), [above for above in _ancestors(one, 2) if above not in self.above]
+                others |= {around[-1]} if more and around else set()
+                under = under if around else more
+            if words.ANY_LABEL.match(next(iter(one.stripped_strings), "")) and 0 < len(text := said(one, 9)) <= 120:
+                own = not under and not any(above in others for above in _ancestors(one, ABOVE))
+                found.append((one, text, own))
+        return found
 
     @once
     def _elements(self) -> list[Element]:
@@ -73,12 +81,13 @@ class Shop:
                 return True
         return False
 
-    def labelled(self, kind: str) -> Iterator[str]:
-        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists, after a colon."""
+    def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
+        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists, after a colon; with
+        `own` only those under no heading over other products."""
         pattern = words.LABELS[kind]
-        for element, text in self._labels:
+        for element, text, mine in self._labels:
             found = pattern.match(text)
-            if not found:
+            if not found or (own and not mine):
                 continue
             rest = text[found.end() :].lstrip(words.MARKS)
             if not rest:
@@ -87,6 +96,11 @@ class Shop:
                 continue
             if rest and not self.elsewhere(element):
                 yield rest[:80]
+
+
+def begins_more(element: Element) -> bool:
+    """Whether a heading begins what is about other products."""
+    return element.tag in ("h2", "h3", "h4") and words.MORE.match(said(element, 20)) is not None
 
 
 def _heading(page: Document) -> Element | None:
@@ -213,7 +227,7 @@ def numbered(values: Iterable[str]) -> str | None:
 
 def bare(text: str) -> str:
     """A number without what is written before (`sku:`) or behind it."""
-    text = text.rpartition(":")[2].strip()
+    text = text.replace("：", ":").rpartition(":")[2].strip()
     label = words.LABELS["sku"].match(text)
     if label and text[label.end() : label.end() + 1] in (" ", "#"):
         text = text[label.end() :].strip(words.MARKS)

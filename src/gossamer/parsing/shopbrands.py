@@ -55,7 +55,7 @@ def of_site(brand: str, url: str) -> bool:
 
 def brand_in(text: str) -> str | None:
     """The brand in what is written beside it: `Brand: Acme`, `Visit the Acme Store`; None for what is none."""
-    text = text[:200].partition(" | ")[0].strip(words.MARKS)
+    text = words.LOGO.sub("", text[:200].partition(" | ")[0].strip(words.MARKS))
     label, bare = words.LABELLED.search(text), words.LABELS["brand"].match(text)
     if label is None and bare and text[bare.end() : bare.end() + 1] in ("", " "):
         label = bare

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from gossamer.parsing import shopwords as words
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.prices import Price, price
-from gossamer.parsing.shop import MOST, Element, Shop, called, hidden, said
+from gossamer.parsing.shop import MOST, Element, Shop, begins_more, called, hidden, said
 
 AHEAD: Final = 20
 """Elements by which a price that is called the one of today is taken for nearer than it is."""
@@ -26,7 +26,7 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
     listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[:20_000]
     order = {element: place for place, element in enumerate(listed)}
     start = order.get(shop.heading, 0) if shop.heading else 0
-    end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if _of_others(one)), len(listed))
+    end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed))
     best: tuple[tuple[bool, bool, bool, int, int], Price] | None = None
     for rank, selector in enumerate(words.PRICES):
         for element in shop.tree.select(selector)[:MOST]:
@@ -48,11 +48,6 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
     if best is None or best[0][1]:
         return _bare_price(shop, hint) or (best[1] if best else None)
     return best[1]
-
-
-def _of_others(element: Element) -> bool:
-    """Whether a heading begins what is about other products."""
-    return element.tag in ("h2", "h3", "h4") and words.MORE.match(said(element, 20)) is not None
 
 
 def _priced(element: Element) -> str:
@@ -85,7 +80,7 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
     for element, text in shop.small:
         if element == shop.heading:
             behind = True
-        elif behind and _of_others(element):
+        elif behind and begins_more(element):
             return None
         elif behind and len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
             found = price(said(element, struck=False), hint)

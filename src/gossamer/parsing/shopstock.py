@@ -26,7 +26,8 @@ _GONE: Final = (
     r"vyp?redan|vyprodán|nen[ií] sklad|nedostupn|niedostępn|brak (?:towaru|w magazynie|na stanie)|wyprzedan|produkt chwilowo|"
     r"slutsåld|slut i lager|ej i lager|udsolgt|utsolgt|ikke på lager|loppu|nincs (?:raktáron|készleten)|elfogyott|stokta yok|"
     r"tükendi|stoc epuizat|"
-    r"нет в наличии|распродан|品切れ|売り切れ|在庫なし|完売|缺货|售罄|已售完|품절"
+    r"нет в наличии|немає в наявності|распродан|εξαντλ|μη διαθέσιμο|nije dostup|rasprodan|hết hàng|stok habis|"
+    r"غير متوفر|品切れ|売り切れ|在庫なし|完売|缺货|售罄|已售完|품절"
 )
 _SOON: Final = (
     r"pre-?order|pre-?sale|vorbestell|précommande|preventa|pré-venda|prenota ora|preordina|předobjedn|предзаказ|予約"
@@ -35,7 +36,8 @@ _BACK: Final = r"(?:on |available (?:on|for) )?back-?order|nachbestellt"
 _THERE: Final = (
     r"in stock|instock|available|\d+ (?:left|available)|auf lager|lieferbar|vorrätig|verfügbar|versandfertig|lagernd|en stock|"
     r"disponible|hay stock|em stock|em estoque|dispon[ií]vel|disponibil|op voorraad|leverbaar|skladem|skladom|"
-    r"na sklad|dostępn|w magazynie|i lager|på lager|varastossa|raktáron|készleten|stokta|în stoc|в наличии|есть на складе|在庫あり|有货|"
+    r"na sklad|dostępn|w magazynie|i lager|på lager|varastossa|raktáron|készleten|stokta|în stoc|в наличии|"
+    r"в наявності|есть на складе|διαθέσιμο|na zalih|còn hàng|在庫あり|有货|"
     r"现货|재고 있음"
 )
 _FIRST: Final = r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently )*"
@@ -54,7 +56,8 @@ _BUY: Final = re.compile(
     r"in den (?:warenkorb|einkaufswagen)|in die einkaufstasche|(?:jetzt|sofort)[ -]?kaufen|ajouter au panier|acheter|"
     r"añadir|agregar al carrito|comprar|adicionar|aggiungi al carrello|acquista|in (?:de )?winkel(?:wagen|"
     r"mand)|bestellen|do koš[ií]ka|koupit|kúpiť|do koszyka|"
-    r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|kosárba|sepete ekle|adaugă în coș|купить|в корзину|カートに入れる|加入购物车|"
+    r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|kosárba|sepete ekle|adaugă în coș|купить|в корзину|купити|"
+    r"до кошика|στο καλάθι|u košaricu|mua ngay|vào giỏ|カートに入れる|加入购物车|"
     r"加入購物車|立即购买|購買|장바구니|/cart/add|place bid",
     re.IGNORECASE,
 )
@@ -89,19 +92,20 @@ def shown_availability(shop: Shop) -> str | None:
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """What the buttons of the product itself offer, and whether any other button or form sells; one that only promises a message
     stands for none to buy."""
-    message = other = False
+    message = form = other = False
     for element in buttons:
         if _buys(element):
-            if element.tag != "form" and not shop.elsewhere(element):
+            own = not shop.elsewhere(element)
+            if own and element.tag != "form":
                 return "InStock", True
-            other = True
+            form, other = form or own, True
         elif element.tag not in ("a", "form"):
             text = f"{said(element)} {attribute_of(element, 'value')}".strip()[:60]
             word = standing(text, whole=True)
             if word not in (None, "InStock") and not shop.elsewhere(element):
                 return word, other
             message = message or (_MESSAGE.search(text) is not None and not hidden(element))
-    return "OutOfStock" if message else None, other
+    return "OutOfStock" if message else "InStock" if form else None, other
 
 
 def _buys(element: Element) -> bool:

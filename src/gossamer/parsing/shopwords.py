@@ -44,7 +44,8 @@ OLD: Final = re.compile(
 )
 """Classes and ids of prices that are not the price."""
 NOW: Final = re.compile(
-    r"final|current|special|(?<![a-z])(?:sale|sales|now)(?![a-z])|(?-i:Sale|Now)|selling|topay|actu[ae]l|atual|aktuell|attuale|huidig|promo",
+    r"final|current|special|(?<![a-z])(?:sale|sales|now)(?![a-z])|(?-i:Sale|Now)|selling|topay|actu[ae]l|atual|"
+    r"aktuell|attuale|huidig|promo",
     re.IGNORECASE,
 )
 """Classes and ids of the price of today."""
@@ -81,11 +82,12 @@ LABELS: Final = {
         r"(?:katalogov[éeá]|objednac[íi])\s*č[ií]slo|(?:numer|nr|indeks)\s*(?:katalogowy|produktu)|indeks|"
         r"k[óo]d(?:\s*(?:produktu|tovaru|zboží|produs))?|cikkszám|termékkód|vare(?:nr|nummer)\.?|art\.?nr\.?|tuote(?:numero|koodi)|"
         r"(?:ürün|stok)\s*kodu|артикул|код\s*товара|"
-        r"ebay item number|型号|品番|商品番号|商品コード|商品编号|货号",
+        r"ebay item number|型号|κωδικός|šifra|mã sản phẩm|상품\s?(?:번호|코드)|品番|商品番号|商品コード|商品编号|货号",
         re.IGNORECASE,
     ),
     "mpn": re.compile(
-        rf"mpn|code(?=\s*:)|(?:model|part|mfr\.?|mfg\.?|manufacturer)(?:\s*part)?\s*{_NO}|model(?=\s*:)|(?:hersteller|modell|teile)[.\s-]*{_NO}|"
+        rf"mpn|code(?=\s*:)|(?:model|part|mfr\.?|mfg\.?|manufacturer)(?:\s*part)?\s*{_NO}|model(?=\s*:)|(?:hersteller|"
+        rf"modell|teile)[.\s-]*{_NO}|"
         r"kod\s*producenta|(?:modello|modelo|modèle)(?=\s*:)|型番",
         re.IGNORECASE,
     ),
@@ -93,7 +95,8 @@ LABELS: Final = {
         r"(?:make\s*/\s*)?manufacturer|make(?=\s*:)|brand(?:\s*name)?|marke|hersteller|marca|marka|marque|märke|(?:manufactured|"
         r"made) by|"
         r"fabricante|fabricant|produttore|značka|v[ýy]robc[ae]|producent|merk|vendor(?=\s*:)|"
-        r"varem[æe]rke|varumärke|(?:tuote)?merkki|márka|gyártó|бренд|производитель|ブランド|メーカー|品牌",
+        r"varem[æe]rke|varumärke|(?:tuote)?merkki|márka|gyártó|бренд|производител[ья]?|виробник|марка|μάρκα|"
+        r"κατασκευαστής|proizvođač|thương hiệu|merek|브랜드|제조사|ブランド|メーカー|品牌",
         re.IGNORECASE,
     ),
     "publisher": re.compile(
@@ -112,8 +115,8 @@ NUMBERED: Final = "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-n
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
 """Attributes by which scripts know a product: a number of the shop's, where it shows no better one."""
-MARKS: Final = " \n\t\r:#№.\u200e\u200f\u202a\xa0-–|"
-SAYS: Final = re.compile(r"[\s\u200e]*[:|–-]")
+MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
+SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
 HIDDEN: Final = re.compile(r"(?:^|\s)(?:hidden|d-none|hide|is-hidden|u-hidden)(?:\s|$)")
 IDS: Final = frozenset(
@@ -172,15 +175,16 @@ STATE: Final = {
     "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }  # fmt: skip
 """What an object of a product says, by keys, the better ones first. A price has decimals: one without may be in cents."""
+LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(
     r"(?:visit|besuchen? sie|besuche|visita|visitez|visite|bezoek|odwiedź|besök) (?:the |den |lo |la |le |de |a loja |"
     r"la tienda )*(?:boutique |store |tienda |sklep )?(?:de |di |von |marki )?(.+?)(?:[ -](?:stores?|shop|butiken)\b|$)|"
     r"(?:shop|see|view|browse|discover) (?:all|more)(?: products)?(?: from| by)? (.+?)(?: products)?$|"
     r"(?:more|other products) (?:from|by) (.+)$|(?:mehr|weitere artikel|alle (?:artikel|produkte)) von (.+)$|"
     r"(?:tous les (?:produits|articles)|voir tout)(?: de)? (.+)$|(?:alles|meer) van (.+)$", re.IGNORECASE)  # fmt: skip
-LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*:", re.IGNORECASE)
+LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)
 NO_BRAND: Final = re.compile(
-    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+|logo$)\b", re.IGNORECASE
+    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+)\b", re.IGNORECASE
 )
 SIGNS: Final = {
     "$": {"ar": "ARS", "au": "AUD", "ca": "CAD", "cl": "CLP", "co": "COP", "hk": "HKD", "mx": "MXN", "nz": "NZD", "sg": "SGD",
