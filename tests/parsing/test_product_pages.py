@@ -30,6 +30,8 @@ PRICES = {
     "called nothing": ("<ul><li>Code 5</li></ul><h2>$31.20</h2><p>Ex Tax: $26.00</p><h3>Related products</h3><p class=price>$4.00</p>", "31.20", "USD"),
     "by the names for tests": ("<i data-test=product-price>$129.99</i><i data-test=reg>$159.99</i>", "129.99", "USD"),
     "in the header of the product": ("<div class=product-header><h1>A</h1><p class=price>5,00 €</p></div>", "5.00", "EUR"),
+    "two without a currency, which the scripts have": ("<p class=sales><i class=sales-price__former>249,-</i><i class=sales-price>219,-</i></p><script>x = {\"currency\": \"EUR\"}</script>", "219", "EUR"),
+    "before the heading": ("<div><b>CHF 1499.–</b><h1>Red lamp</h1></div>", "1499", "CHF"),
     "in a data layer": ("<script>push({items: [{item_id: 'A-7', item_name: 'Red lamp', price: 119.95}], currency: 'EUR'})</script>", "119.95", "EUR"),
     "a microdata property outside of any item": ("<meta itemprop=price content=799.00><meta itemprop=priceCurrency content=PLN>", "799.00", "PLN"),
 }  # fmt: skip
@@ -60,6 +62,7 @@ NUMBERS = {
     "under a heading over other products stand theirs": (
         ld({"@type": "Product", "name": "Red lamp", "sku": "20-4456"}) + "<div><h2>You may also like</h2><div><b>Blue lamp</b><p>Art.-Nr.: 20-9999</p></div></div>", "20-4456"),
     "a colon as wide as a letter": ("<li>商品编号：100056612</li>", "100056612"),
+    "in the object that has the title, by a longer key": ('<script>{"parentPartNumber":"22ABC","title":"Red lamp"}</script>', "22ABC"),
     "the maker's where the shop has none": ("<p>Part Number: LM8UU-R</p>", "LM8UU-R"),
 }  # fmt: skip
 
@@ -79,6 +82,7 @@ BRANDS = {
     "a picture called a logo": ("<a class=pdp-brand href=/x><img alt='Nakia logo' src=n.png></a>", "Nakia"),
     "a maker's number is none": ("<p>Hersteller-Nr.: 4003530</p><p>Hersteller: Nakia</p>", "Nakia"),
     "a store without the word behind": ("<a id=bylineInfo>Visita la tienda de Nakia</a>", "Nakia"),
+    "in the header of the product": ("<p class=product-header__brand>Marque Nakia</p>", "Nakia"),
     "called a vendor": ("<span class=product-vendor>Nakia</span>", "Nakia"),
     "in the object that has the name": ('<script>{"product":{"name":"Red lamp","brand":{"id":"b7","name":"Nakia"}},"x":{"name":"Blue lamp","brand":{"name":"Other"}}}</script>', "Nakia"),
     "a publisher is none": ('<dl><dt>Editore:<dd>Nakia</dl><script>{"name":"Red lamp","brand":"Nakia"}</script>', None),

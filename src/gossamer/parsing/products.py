@@ -262,7 +262,9 @@ def _shown(here: shop.Shop, record: dict[str, Any], spare: list[str]) -> dict[st
         found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
     if record["price"] is None and (amount := shown_price(here, record["currency"])):
         found["price"] = amount.amount
-        found["currency"] = currency_of(amount, page.url, page.language)
+        found["currency"] = currency_of(amount, page.url, page.language) or shopstate.embedded(
+            shopstate.scripts(page.tree), "currency"
+        )
     if record["gtin"] is None:
         found["gtin"] = _gtin(here.labelled("gtin"))
     if record["availability"] is None:

@@ -17,7 +17,7 @@ _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
 )
 
-_SEVERAL: Final = re.compile(r"\d[^\d.,]{2,}\d")
+_SEVERAL: Final = re.compile(r"\d\D{2,}\d")
 
 
 def shown_price(shop: Shop, hint: str | None) -> Price | None:
@@ -75,19 +75,22 @@ def _old(element: Element) -> bool:
 
 
 def _bare_price(shop: Shop, hint: str | None) -> Price | None:
-    """The first small text behind the heading that is a price with its currency and little more."""
+    """The first small text behind the heading that is a price with its currency and little more, else the last before it."""
     behind = not any(element == shop.heading for element, _ in shop.small)
+    ahead = None
     for element, text in shop.small:
         if element == shop.heading:
             behind = True
         elif behind and begins_more(element):
-            return None
-        elif behind and len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
+            break
+        elif len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
             found = price(said(element, struck=False), hint)
             shown = not (_old(element) or hidden(element) or shop.elsewhere(element))
-            if shown and found and found.amount and found.currency:
-                return found
-    return None
+            if shown and found and found.amount and found.currency and (behind or shop.near(element)):
+                if behind:
+                    return found
+                ahead = found
+    return ahead
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:

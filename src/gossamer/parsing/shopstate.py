@@ -36,7 +36,7 @@ def scripts(tree: turbohtml.Document) -> list[str]:
 
 
 def embedded(texts: list[str], kind: str) -> str | None:
-    """The value of a kind (`sku brand`) in scripts, where all of them agree on one."""
+    """The value of a kind (`sku brand currency`) in scripts, where all of them agree on one."""
     found = set[str]()
     for text in texts:
         found.update(value for value in words.EMBEDDED[kind].findall(text) if value)

@@ -54,7 +54,7 @@ _STOCK: Final = re.compile(
 _BUY: Final = re.compile(
     r"add[\s_-]*to[\s_-]*(?:my[\s_-]*)?(?:cart|bag|basket|trolley)|buy[\s_-]*(?:it[\s_-]*)?now|(?:btn-|to-?)cart(?![a-z])|tobasket|"
     r"in den (?:warenkorb|einkaufswagen)|in die einkaufstasche|(?:jetzt|sofort)[ -]?kaufen|ajouter au panier|acheter|"
-    r"añadir|agregar al carrito|comprar|adicionar|aggiungi al carrello|acquista|in (?:de )?winkel(?:wagen|"
+    r"añadir|agregar al carrito|comprar|adicionar|aggiungi al carrello|acquista|in (?:de |mijn )?winkel(?:wagen|"
     r"mand)|bestellen|do koš[ií]ka|koupit|kúpiť|do koszyka|"
     r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|kosárba|sepete ekle|adaugă în coș|купить|в корзину|купити|"
     r"до кошика|στο καλάθι|u košaricu|mua ngay|vào giỏ|カートに入れる|加入购物车|"

@@ -11,7 +11,7 @@ CALLED: Final = frozenset(
 """Attributes by which the makers of a page call its elements."""
 OTHERS: Final = re.compile(
     r"related|recommend|similar|carousel|upsell|up-sell|cross-?sell|also|sponsor|recently|accessor|bundle|"
-    r"footer|minicart|mini-cart|header|"
+    r"footer|minicart|mini-cart|(?<!product)(?<!product[-_])header|"
     r"\bnav|menu|breadcrumb|crumbs|review|shipping|delivery|versand|swiper|slick-|suggest|teaser|featured-product",
     re.IGNORECASE,
 )
@@ -32,7 +32,7 @@ MORE: Final = re.compile(
 )
 """Headings over what is about other products."""
 _BEFORE: Final = (
-    r"(?<![a-z])(?:old|was)(?![a-z]{4})|(?-i:Old|Was)|before|strike|list-?price|rrp|uvp|pvp|msrp|crossed|original|previous|"
+    r"(?<![a-z])(?:old|was)(?![a-z]{4})|(?-i:Old|Was)|before|strike|list-?price|rrp|uvp|pvp|msrp|crossed|original|previous|former|"
     r"anterior|antig[uo]|ancien|barr[eé]|statt|streich|alt(?:er)?-?preis|listino|vecchio|(?<![a-z])oud|przekre|(?<![a-z])stara|"
     r"puvodn|compare|-?text-?price"
 )
@@ -77,7 +77,7 @@ LABELS: Final = {
         rf"cat(?:alog(?:ue)?)?\.?\s*{_NO}|style\s*{_NO}|article\s*{_NO}|listing\s*id|ad\s*id|"
         rf"(?:art(?:ikel)?|prod(?:ukt)?)[.\s-]*{_NO}|artikel(?=\s*:)|bestell[.\s-]?(?:nummer|nr\.?)|anzeigen(?:nummer|-?id)|"
         r"réf(?:érence|\.)?(?:\s*(?:du\s*)?(?:produit|article))?|code\s*(?:article|produit)|"
-        r"ref(?:erencia|erência|\.)?(?=[\s:.]|$)|riferimento|"
+        r"ref(?:erence|erencia|erência|\.)?(?:\s*(?:no\.?|number))?(?=[\s:.]|$)|riferimento|"
         r"c[oó]d(?:igo|ice|\.)?(?:\s*(?:do\s*|de\s*|del\s*|di\s*)?(?:prod(?:uto|ucto|otto|\.)?|art(?:icolo|[ií]culo|\.)?))?|"
         r"(?:katalogov[éeá]|objednac[íi])\s*č[ií]slo|(?:numer|nr|indeks)\s*(?:katalogowy|produktu)|indeks|"
         r"k[óo]d(?:\s*(?:produktu|tovaru|zboží|produs))?|cikkszám|termékkód|vare(?:nr|nummer)\.?|art\.?nr\.?|tuote(?:numero|koodi)|"
@@ -129,15 +129,15 @@ BRANDED: Final = re.compile(r"(?:^|[\s_-])product[\w-]*[-_]brand(?:[-_]?name)?(?
 MAKERS: Final = (
     '[class*="brand" i], [id*="brand" i], [class*="manufacturer" i], [class*="vendor" i], [class*="designer" i], '
     '[class*="supplier" i], '
-    '[class*="producer" i], [class*="hersteller" i], [class*="marque" i], [class*="marca" i], [class*="marke" i], '
+    '[class*="producer" i], [class*="hersteller" i], [class*="marque" i], [class*="marca" i], [class*="marke" i], [class*="merk" i], '
     '[data-testid*="brand" i], [data-test*="brand" i]'
 )
 MAKER: Final = re.compile(
-    r"brand(?!ing)|manufacturer|vendor|designer|supplier|producer|hersteller|(?<![a-z])(?:marque(?!e)|marca|marke(?!t))",
+    r"brand(?!ing)|manufacturer|vendor|designer|supplier|producer|hersteller|(?<![a-z])(?:marque(?!e)|marca|marke(?!t)|merke?(?![a-z]))",
     re.IGNORECASE,
 )
 OF_MAKER: Final = re.compile(
-    r"[/_.-](?:brands?|marken?|marques?|marcas?|marche|merken?|manufacturers?|hersteller|fabricantes?|vendors?|designers?|"
+    r"[/_.-](?:brands?|marken?|marques?|marcas?|marche|merke[nr]?|manufacturers?|hersteller|fabricantes?|vendors?|designers?|"
     r"producers?|producenci|"
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
     re.IGNORECASE,
@@ -145,6 +145,7 @@ OF_MAKER: Final = re.compile(
 """Addresses of pages of a brand."""
 CURRENCY: Final = re.compile(r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE)
 EMBEDDED: Final = {
+    "currency": re.compile(r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""),
     "sku": re.compile(r"""\\?["'](?:sku|productSku|product_sku)\\?["']\s?:\s?\\?["']([\w./-]{3,40})\\?["']"""),
     "brand": re.compile(
         r"""\\?["'](?:brand|brandName|brand_name|manufacturer|vendor)\\?["']\s?:\s?\\?["']([^"'\\{}<>]{2,40})\\?["']"""
@@ -165,8 +166,8 @@ STATE: Final = {
     "sku": tuple(
         _keyed(keys, r"[\w./-]{0,30}\d[\w./-]{0,30}")
         for keys in (
-            "sku|item_sku|productSku|product_sku",
-            "item_id|itemId|item_number|articleNumber|productCode|product_code|code",
+            r"sku|item_sku|productSku|product_sku",
+            r"item_id|itemId|item_number|\w{0,12}(?:[aA]rticle|[pP]art|[iI]tem|[sS]tyle)(?:Number|No)|productCode|product_code|code",
             "productId|product_id|id",
         )
     ),
