@@ -8,15 +8,17 @@ import gzip
 import json
 from decimal import Decimal
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing import products
+from gossamer.parsing import products, shopprices, shopstock
 from gossamer.parsing.products import FIELDS, product
-from gossamer.parsing.shop import brand_in, number_in
+from gossamer.parsing.shop import number_in
+from gossamer.parsing.shopbrands import brand_in
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "products.jsonl.gz"
 URL = "https://shop.example/lamps/red-lamp-4711234.html?ref=x"
@@ -133,14 +135,16 @@ def test_any_bytes_are_read(body: bytes) -> None:
 @pytest.mark.parametrize("html", [
     "<span class=price>" * 20_000 + "1 €", "<p>Brand" * 20_000, "<div id=stock class=brand>" * 20_000 + "x" * 1_000_000, '<script>"sku":"' * 50_000, "<li>1" * 50_000,
     "<h1>" + "<span>" * 5000 + "<i></i>" * 50_000, ld([{"@type": "Product", "name": f"{n}", "offers": [{"price": n}] * 20} for n in range(3000)]),
-    ld({"@type": "Product", "@id": "a", "name": "A", "offers": [{"@id": "a"}] * 200}),
+    ld({"@type": "Product", "@id": "a", "name": "A", "offers": [{"@id": "a"}] * 200}), "<h1>A</h1>" + "<button>1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 x</button>" * 3000,
+    "<h1>Kettle</h1><script>" + '{"name":"Kettle","brand":{"a":1,' * 50_000, "<h1>A</h1><div class=brand>" * 300 + "<i></i>" * 50_000,
 ])  # fmt: skip
 def test_hostile_pages_end(html: str) -> None:
     assert tuple(product(html.encode(), URL)) == FIELDS
 
 
-def test_examples() -> None:
-    assert doctest.testmod(products).failed == 0
+@pytest.mark.parametrize("module", [products, shopprices, shopstock])
+def test_examples(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 def same(field: str, got: Any, wanted: str) -> bool:
@@ -156,7 +160,7 @@ def test_product_pages_of_shops() -> None:
     with gzip.open(DATA, "rt") as lines:
         rows = [json.loads(line) for line in lines]
     records = [(product(base64.b64decode(row["html"]["b64"]), row["url"]), row["truth"]) for row in rows]
-    for field, least in {"price": 0.9, "sku": 0.77, "availability": 0.9, "brand": 0.77, "gtin": 0.95}.items():
+    for field, least in {"price": 0.9, "sku": 0.87, "availability": 0.9, "brand": 0.77, "gtin": 0.95}.items():
         right = sum(any(same(field, record[field], one) for one in truth.get(field, ())) for record, truth in records)
         said = sum(record[field] is not None for record, _ in records)
         known = sum(field in truth for _, truth in records)

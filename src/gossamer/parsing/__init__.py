@@ -7,7 +7,8 @@ links        every link of a page with its text and kind
 sitemaps     URLs of sitemaps and feeds; sitemap_text: their bytes as text
 paths        what lies where in JSON
 prices       an amount and a currency out of a text; currencies: how they are written
-products     a product page as one record; nodes: structured data of any syntax as one kind; shop, shopwords: what pages show
+products     a product page as one record; nodes: structured data of any syntax as one kind; shop: what pages show,
+             shopprices, shopbrands, shopstock: of it the price, the brand, whether there is any; shopstate: what their scripts say
 structured   JSON-LD, microdata, Open Graph and RDFa of a page; loose: JSON as pages write it; microdata, rdfa: these two
 text         the text that a reader sees, the main text, Markdown; article: the blocks of a main text
 view         what a site function sees of a page; selectors: what it selects

@@ -1,4 +1,5 @@
-"""A product page as one record: what it tells machines first, then its meta elements, then what it shows people."""
+"""A product page as one record: what it tells machines first, then its meta elements, then what it shows people; of numbers
+first what it shows beside a label."""
 
 from __future__ import annotations
 
@@ -6,14 +7,16 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
-from urllib.parse import unquote
 
 import turbohtml
 
-from gossamer.parsing import shop
+from gossamer.parsing import shop, shopstate
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.nodes import Node, nodes
 from gossamer.parsing.prices import Price, price
+from gossamer.parsing.shopbrands import brand_in, named_so, shown_brand
+from gossamer.parsing.shopprices import currency_of, shown_price
+from gossamer.parsing.shopstock import shown_availability
 from gossamer.parsing.structured import of as structured_of
 
 FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
@@ -26,7 +29,7 @@ _METAS: Final = {
     "price": (
         "product:sale_price:amount", "product:price:amount", "og:price:amount", "product:price", "og:price", "price", "twitter:data1",
     ),
-    "currency": ("product:sale_price:currency", "product:price:currency", "og:price:currency", "og:currency", "currency"),
+    "currency": ("product:sale_price:currency", "product:price:currency", "og:price:currency", "og:currency", "currency", "pricecurrency"),
     "sku": ("product:retailer_item_id", "product:sku", "product:retailer_part_no", "sku", "product_id", "og:sku", "productid"),
     "brand": ("product:brand", "og:brand", "brand"),
     "availability": ("product:availability", "og:availability", "availability"),
@@ -62,11 +65,16 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
     for many in nodes(found or structured_of(page)).values():
         if (main := _main(many, page)) is not None:
             _fill(record, _told(main, page.url, _alone(main, many)))
+            variants = main.nodes("hasvariant", "model")
             spare += [
-                _word(text) for one in (main, *_offers([main])) for text in one.texts("sku", "productid", "identifier")
+                shop.bare(text)
+                for one in (main, *_offers([main]), *variants)
+                for text in one.texts("sku", "productid", "identifier")
             ]
     _fill(record, _metas(page.tree))
-    _fill(record, _shown(page, record, spare))
+    here = shop.Shop(page)
+    record["sku"] = shop.numbered(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
+    _fill(record, _shown(here, record, spare))
     return record
 
 
@@ -121,14 +129,14 @@ def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
     amount = _price(main, offers)
-    own = "" if "offer" in main.types else _word(main.text("sku", "productid") or "")
+    own = "" if "offer" in main.types else shop.bare(main.text("sku", "productid") or "")
     return {
         "name": main.text("name"),
         "price": amount.amount if amount else None,
         "currency": amount.iso or amount.currency if amount else None,
         "sku": own if alone and own else _shared([main, *offers, *variants], url),
         "gtin": _gtin(text for one in (main, *offers[:1]) for text in one.texts(*_NUMBERS)),
-        "brand": next((name for text in main.texts("brand", "manufacturer") if (name := shop.brand_in(text))), None),
+        "brand": next((name for text in main.texts("brand", "manufacturer") if (name := brand_in(text))), None),
         "availability": _availability(text for offer in offers for text in offer.texts("availability")),
     }  # fmt: skip
 
@@ -193,24 +201,17 @@ def _number(text: str, currency: str | None) -> Price | None:
 
 
 def _last(text: str) -> str:
-    return text.rpartition("/")[2].lower()
+    return text[max(text.rfind("/"), text.rfind(":")) + 1 :].lower()
 
 
 def _shared(many: list[Node], url: str) -> str | None:
     """The number of a product whose offers or variants have numbers of their own: what of them the page's address has."""
     address = url.lower()
-    for number in list(dict.fromkeys(_word(text) for one in many for text in one.texts("sku", "productid")))[:100]:
+    for number in list(dict.fromkeys(shop.bare(text) for one in many for text in one.texts("sku", "productid")))[:100]:
         for end in range(len(number), 4, -1):
             if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
                 return number[:end].rstrip("-_/")
     return None
-
-
-def _word(text: str) -> str:
-    """A number without what is written before (`sku:`) or behind it."""
-    text = text.rpartition(":")[2].strip()
-    first = text.partition(" ")[0]
-    return first if len(first) > 3 and any(map(str.isdigit, first)) else text
 
 
 def _gtin(texts: Iterable[str]) -> str | None:
@@ -252,47 +253,47 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
     }
 
 
-def _shown(page: Document, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
-    """What a page shows of that which is not known yet."""
-    tree, found = page.tree, dict[str, Any]()
-    known = shop.labels(tree) if None in (record["sku"], record["gtin"], record["brand"]) else []
+def _shown(here: shop.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
+    """What a page shows of that which is not known yet, and what its scripts say."""
+    page, found = here.page, dict[str, Any]()
+    heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
     if record["name"] is None:
-        titles = [attribute_of(one, "content") for one in tree.select('meta[property="og:title"]')[:1]]
-        found["name"] = next((one for one in (_heading(page), *titles, page.title) if one), None)
-    if record["price"] is None and (amount := shop.shown_price(tree, record["currency"])):
+        titles = [attribute_of(one, "content") for one in page.tree.select('meta[property="og:title"]')[:1]]
+        found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
+    if record["price"] is None and (amount := shown_price(here, record["currency"])):
         found["price"] = amount.amount
-        found["currency"] = shop.dollar_of(page.url, page.language) if amount.currency == "$" else amount.iso
-    if record["sku"] is None:
-        found["sku"] = (
-            _number_shown(tree, known)
-            or shop.embedded(tree, "sku")
-            or next(filter(None, spare), None)
-            or shop.number_in(page.url)
+        found["currency"] = currency_of(amount, page.url, page.language) or shopstate.embedded(
+            shopstate.scripts(page.tree), "currency"
         )
     if record["gtin"] is None:
-        found["gtin"] = _gtin(shop.labelled(known, "gtin"))
-    if record["brand"] is None:
-        found["brand"] = shop.shown_brand(tree, known, f"{record['name'] or found['name'] or ''} {page.title or ''}")
+        found["gtin"] = _gtin(here.labelled("gtin"))
     if record["availability"] is None:
-        found["availability"] = shop.shown_availability(tree)
+        found["availability"] = shown_availability(here)
+    name = record["name"] or found["name"] or ""
+    texts = shopstate.scripts(page.tree) if None in (record["sku"], record["brand"]) else []
+    state = shopstate.told_of(texts, heading or name) if texts else {}
+    if record["price"] is None and "price" not in found and "price" in state:
+        amount = _number(state["price"], state.get("currency"))
+        found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
+    if record["sku"] is None:
+        found["sku"] = (
+            shop.shown_number(here)
+            or shopstate.embedded(texts, "sku")
+            or next(filter(None, spare), None)
+            or state.get("sku")
+            or shop.held_number(here)
+            or shop.number_in(page.url)
+            or shop.numbered(here.labelled("mpn"))
+        )
+    if record["brand"] is None:
+        found["brand"] = (
+            shown_brand(here, f"{name} {page.title or ''}")
+            or _no_publisher(here, state.get("brand") or shopstate.embedded(texts, "brand"))
+            or named_so(here)
+        )
     return found
 
 
-def _heading(page: Document) -> str:
-    """The heading that shares most words with the page's title and address, of equals the first."""
-    near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
-    heads = [" ".join(one.text[:1000].split()) for one in page.tree.select("h1")[:10]]
-    return max(heads, key=lambda one: len(near & set(_WORDS.findall(one.lower()))) if one else -1, default="")
-
-
-def _number_shown(tree: turbohtml.Document, known: list[tuple[shop.Element, str]]) -> str | None:
-    """A number by its attribute or beside its label."""
-    for element in tree.select("[itemprop~=sku], [data-sku]")[:20]:
-        text = attribute_of(element, "content") or attribute_of(element, "data-sku") or element.text.strip()
-        if 0 < len(text) <= 40:
-            return text
-    for value in shop.labelled(known, "sku"):
-        word = value.partition(" ")[0].strip(".,;:()#\u200e")
-        if 3 < len(word) <= 30 and any(char.isdigit() for char in word):
-            return word
-    return None
+def _no_publisher(here: shop.Shop, brand: str | None) -> str | None:
+    """A brand, None for what the page calls the publisher."""
+    return None if brand in [one.strip() for one in here.labelled("publisher")] else brand

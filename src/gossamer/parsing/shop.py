@@ -1,16 +1,17 @@
-"""What a product's page shows people: its price, numbers, brand, whether it can be bought. For pages that tell machines nothing."""
+"""What a product's page shows people: its heading, what stands beside a label, whether it can be bought. For pages that tell
+machines nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import turbohtml
 
 from gossamer.parsing import shopwords as words
-from gossamer.parsing.html import attribute_of
-from gossamer.parsing.prices import Price, price
+from gossamer.parsing.html import Document, attribute_of, once
 
 Element = turbohtml.Element
 
@@ -18,66 +19,117 @@ MOST: Final = 400
 """Elements of a kind that are looked at."""
 NODES: Final = 60
 """Nodes in an element whose text is read: what has more is a part of the page, not a value."""
-SCRIPTS: Final = 4_000_000
-"""Characters of scripts that are read."""
 ABOVE: Final = 12
 """Ancestors of an element that are looked at."""
+NEAR: Final = 5
+"""Ancestors of a heading in which its product is."""
+_UNSAID: Final = frozenset(("script", "style", "template"))
+_WORDS: Final = re.compile(r"\w+")
 
 
-def shown_price(tree: turbohtml.Document, hint: str | None) -> Price | None:
-    """The price beside the product's heading: of the elements called price, the first after it that is no other one's."""
-    order = {element: place for place, element in enumerate(tree.select("h1, [class], [id], [itemprop]")[:20_000])}
-    heading = next((order[one] for one in tree.select("h1")[:1] if one in order), 0)
-    best: tuple[tuple[bool, bool, int, int], Price] | None = None
-    for rank, selector in enumerate(words.PRICES):
-        for element in tree.select(selector)[:MOST]:
-            found = _priced(element, hint)
-            if found is None or _about_others(element):
+class Shop:
+    """A product's page: its tree, the heading that names the product, and what is around that (`above`)."""
+
+    def __init__(self, page: Document) -> None:
+        self.page = page
+        self.tree = page.tree
+        self.heading = _heading(page)
+        above = list(_ancestors(self.heading, 200)) if self.heading else []
+        self.above = frozenset(above)
+        self._beside = above[0] if above else None
+        self._near = frozenset(one for one in above[:NEAR] if one.tag not in ("body", "html", "main"))
+
+    @once
+    def small(self) -> list[tuple[Element, str]]:
+        """The small elements of a page that say something, with their texts."""
+        found = [(element, said(element, 9)) for element in self._elements]
+        return [(element, text) for element, text in found if 0 < len(text) <= 120]
+
+    @once
+    def _labels(self) -> list[tuple[Element, str, bool]]:
+        """Those of them that begin with a label of any kind, and whether they stand under no heading over other products."""
+        found, others, under, behind = [], set[Element](), False, self.heading is None
+        for one in self._elements:
+            behind = behind or one == self.heading
+            if behind and one.tag in ("h2", "h3", "h4"):
+                more, around = begins_more(one), [above for above in _ancestors(one, 2) if above not in self.above]
+                others |= {around[-1]} if more and around else set()
+                under = under if around else more
+            if words.ANY_LABEL.match(next(iter(one.stripped_strings), "")) and 0 < len(text := said(one, 9)) <= 120:
+                own = not under and not any(above in others for above in _ancestors(one, ABOVE))
+                found.append((one, text, own))
+        return found
+
+    @once
+    def _elements(self) -> list[Element]:
+        return self.tree.select("th, dt, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[:4000]
+
+    def near(self, element: Element) -> bool:
+        """Whether an element is beside the heading, or around it."""
+        return (
+            element in self.above
+            or self._beside in (element.parent, element.parent and element.parent.parent)
+            or any(one in self._near for one in _ancestors(element, NEAR))
+        )
+
+    def elsewhere(self, element: Element) -> bool:
+        """Whether an element is about other products, or none. What is around the heading, too, is not."""
+        for node in (element, *_ancestors(element, ABOVE)):
+            if node in self.above or node.tag in ("body", "main"):
+                return False
+            if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(called(node)):
+                return True
+        return False
+
+    def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
+        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists, after a colon; with
+        `own` only those under no heading over other products."""
+        pattern = words.LABELS[kind]
+        for element, text, mine in self._labels:
+            found = pattern.match(text)
+            if not found or (own and not mine):
                 continue
-            place = order.get(element, 0) - heading
-            key = (found.currency is None, place < 0, rank if rank < 2 else 2, abs(place))
-            if best is None or key < best[0]:
-                best = (key, found)
+            rest = text[found.end() :].lstrip(words.MARKS)
+            if not rest:
+                rest = _pictured(element) or _beside(element)
+            elif text[found.end()] not in words.MARKS or (kind == "brand" and not words.SAYS.match(text, found.end())):
+                continue
+            if rest and not self.elsewhere(element):
+                yield rest[:80]
+
+
+def begins_more(element: Element) -> bool:
+    """Whether a heading begins what is about other products."""
+    return element.tag in ("h2", "h3", "h4") and words.MORE.match(said(element, 20)) is not None
+
+
+def _heading(page: Document) -> Element | None:
+    """The heading that shares most words with the page's title and address, of equals the first."""
+    near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
+    best: tuple[int, Element] | None = None
+    for one in page.tree.select("h1")[:10]:
+        text = one.text[:1000].lower()
+        count = len(near & set(_WORDS.findall(text))) if text.strip() else -1
+        if best is None or count > best[0]:
+            best = (count, one)
     return best[1] if best else None
 
 
-def dollar_of(url: str, language: str | None) -> str:
-    """The currency that a bare `$` is on a page: that of its host's country, else of its language's, else USD.
-
-    >>> dollar_of("https://shop.com.ar/a", "es"), dollar_of("https://shop.example/a", "en-AU"), dollar_of("https://t.co/a", None)
-    ('ARS', 'AUD', 'USD')
-    """
-    try:
-        labels = (urlsplit(url).hostname or "").split(".")
-    except ValueError:
-        labels = [""]
-    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]  # sold to all the world
-    region = (language or "").lower().rpartition("-")[2] if "-" in (language or "") else ""
-    return words.DOLLARS.get(country) or words.DOLLARS.get(region) or "USD"
+def _ancestors(element: Element, most: int) -> Iterator[Element]:
+    node: object = element.parent
+    for _ in range(most):
+        if not isinstance(node, Element):
+            return
+        yield node
+        node = node.parent
 
 
-def _priced(element: Element, hint: str | None) -> Price | None:
-    """The price that an element shows, None where it shows none, or an old one."""
-    if element.tag in (
-        "script",
-        "style",
-        "del",
-        "s",
-        "strike",
-        "body",
-        "html",
-        "form",
-        "input",
-        "select",
-    ) or words.OLD.search(_called(element)):
-        return None
-    text = attribute_of(element, "content") or attribute_of(element, "data-price") or said(element)
-    found = price(text, hint) if len(text) < 120 and any(char.isdigit() for char in text) else None
-    return found if found and found.amount and found.amount > 0 else None
-
-
-def said(element: Element, most: int = NODES) -> str:
-    """The text of a small element, blanks folded, digits of different elements kept apart; empty for one of more nodes."""
+def said(element: Element, most: int = NODES, struck: bool = True) -> str:
+    """The text of a small element, blanks folded, digits of different elements kept apart; empty for one of more nodes.
+    Not `struck`: without what is struck out, or called old, in it."""
+    inner = element.children
+    if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
+        return " ".join(inner[0].text[:1000].split())
     parts: list[str] = []
     waiting: list[Any] = [element]
     for _ in range(most):
@@ -87,83 +139,109 @@ def said(element: Element, most: int = NODES) -> str:
         if not isinstance(node, Element):
             text = node.text if isinstance(node, turbohtml.Text) else ""
             parts.append(f" {text}" if parts and text[:1].isdigit() and parts[-1][-1:].isdigit() else text[:1000])
-        elif node.tag not in ("script", "style", "template"):
+        elif node.tag not in _UNSAID and (struck or not _struck(node)):
             if node.tag in words.APART:
                 parts.append(" ")
-            waiting += reversed(list(node.children))
+            waiting += reversed(node.children)
+            if len(waiting) > most:
+                return ""
     return ""
 
 
-def _called(element: Element) -> str:
-    return f"{attribute_of(element, 'class')} {attribute_of(element, 'id')}"
+def _struck(element: Element) -> bool:
+    return (
+        element.tag in ("del", "s", "strike")
+        or "line-through" in attribute_of(element, "style")
+        or words.STRUCK.search(called(element)) is not None
+    )
 
 
-def _about_others(element: Element) -> bool:
-    node: object = element
-    for _ in range(ABOVE):
-        if not isinstance(node, Element) or node.tag in ("body", "main"):
-            return False
-        if node.tag in ("footer", "nav", "del", "s", "strike") or words.OTHERS.search(_called(node)):
-            return True
-        node = node.parent
-    return False
+def called(element: Element) -> str:
+    """What a page's makers call an element: its classes, id, and name for tests."""
+    return " ".join(
+        value if isinstance(value, str) else " ".join(value or ())
+        for name, value in element.attrs.items()
+        if name in words.CALLED
+    )
 
 
-def labels(tree: turbohtml.Document) -> list[tuple[Element, str]]:
-    """The small elements of a page that may be a label, or a label and its value, with their texts."""
-    found = [
-        (element, said(element, 9)) for element in tree.select("th, dt, td, li, strong, b, label, span, p, div")[:4000]
-    ]
-    return [(element, text) for element, text in found if 0 < len(text) <= 120]
-
-
-def labelled(known: list[tuple[Element, str]], kind: str) -> Iterator[str]:
-    """The values that stand beside a label of a kind (`sku brand gtin`), of `labels`: in tables, lists, after a colon."""
-    pattern = words.LABELS[kind]
-    for element, text in known:
-        found = pattern.match(text)
-        if not found:
-            continue
-        rest = text[found.end() :].lstrip(words.MARKS)
-        if not rest:
-            rest = _beside(element)
-        elif text[found.end()] not in words.MARKS or (kind == "brand" and not words.SAYS.match(text, found.end())):
-            continue
-        if rest:
-            yield rest[:80]
+def _pictured(element: Element) -> str:
+    """What the picture in an element is called."""
+    return next((attribute_of(image, "alt") for image in element.select("img[alt]")[:1]), "").strip()
 
 
 def _beside(element: Element) -> str:
-    """The text of what follows an element."""
+    """The text of what follows an element, unless that is labelled itself."""
     node = element.next_sibling
     for _ in range(5):
         text = said(node) if isinstance(node, Element) else node.text[:200] if isinstance(node, turbohtml.Text) else ""
+        if isinstance(node, Element) and not text:
+            text = _pictured(node)
         if node is None or (text := text.strip(words.MARKS)):
-            return text if node is not None else ""
+            return "" if node is None or words.LABEL.match(text) else text
         node = node.next_sibling
     return ""
 
 
-def shown_availability(tree: turbohtml.Document) -> str | None:
-    """`InStock` or `OutOfStock` by what is said where it is said, or by a button to buy; None where nothing tells."""
-    for element in tree.select(
-        '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i]'
-    )[:MOST]:
-        text = said(element) if words.STOCK.search(_called(element)) and not _hidden(element) else ""
-        if 0 < len(text) < 400 and not _about_others(element):
-            if words.GONE.search(text):
-                return "OutOfStock"
-            if words.THERE.search(text):
-                return "InStock"
-    for element in tree.select("button, input[type=submit], input[type=button], a, form[action]")[:3000]:
-        signs = (said(element)[:60], attribute_of(element, "value")[:60], attribute_of(element, "action")[:200])
-        if words.BUY.search(" ".join((*signs, _called(element)[:200]))) and "disabled" not in element.attrs:
-            return "InStock"
+def told(element: Element) -> str:
+    """What an element says by an attribute, its text, or the picture in it."""
+    text = attribute_of(element, "content") or attribute_of(element, "data-brand") or said(element)
+    return text or (attribute_of(element, "alt") if element.tag == "img" else _pictured(element))
+
+
+def shown_number(shop: Shop) -> str | None:
+    """A product's number in an element made for it: around the heading, beside it, else anywhere, where it is the only one."""
+    held = [one for one in shop.tree.select(words.NUMBERED)[:MOST] if not shop.elsewhere(one)]
+    around = [one for one in held if one in shop.above]
+    near = [one for one in held if shop.near(one)]
+    for elements in (around[-1:], near, held):
+        found = {number for one in elements if (number := _number_of(one))}
+        if len(found) == 1:
+            return found.pop()
     return None
 
 
-def _hidden(element: Element) -> bool:
-    return "hidden" in element.attrs or "display:none" in attribute_of(element, "style").replace(" ", "")
+def _number_of(element: Element) -> str | None:
+    text = next(filter(None, (attribute_of(element, name) for name in words.HELD)), None)
+    return bare(text[:200]) if text else numbered([bare(element.text[:200].strip())])
+
+
+def held_number(shop: Shop) -> str | None:
+    """The number that an element around the heading, or beside it, holds for scripts."""
+    for name in words.ENTITIES:
+        for element in shop.tree.select(f"[{name}]")[:MOST]:
+            text = attribute_of(element, name).strip()
+            if shop.near(element) and not shop.elsewhere(element) and numbered([text]) == text:
+                return text
+    return None
+
+
+def numbered(values: Iterable[str]) -> str | None:
+    """The first of what stands beside labels that is a number: with a digit, or of capitals in parts."""
+    for value in values:
+        word = value.partition(" ")[0].strip(".,;:()#[]\u200e")
+        if 2 < len(word) <= 30 and (any(map(str.isdigit, word)) or (word.isupper() and ("-" in word or "_" in word))):
+            return word
+    return None
+
+
+def bare(text: str) -> str:
+    """A number without what is written before (`sku:`) or behind it."""
+    text = text.replace("：", ":").rpartition(":")[2].strip()
+    label = words.LABELS["sku"].match(text)
+    if label and text[label.end() : label.end() + 1] in (" ", "#"):
+        text = text[label.end() :].strip(words.MARKS)
+    first = text.partition(" ")[0]
+    return first if len(first) > 3 and any(map(str.isdigit, first)) else text
+
+
+def hidden(element: Element) -> bool:
+    """Whether an element itself says that it is not shown."""
+    return (
+        "hidden" in element.attrs
+        or "display:none" in attribute_of(element, "style").replace(" ", "")
+        or words.HIDDEN.search(attribute_of(element, "class")) is not None
+    )
 
 
 def number_in(url: str) -> str | None:
@@ -181,53 +259,3 @@ def number_in(url: str) -> str | None:
         if one[1] or (any(map(str.isdigit, one[2])) and any(map(str.isalpha, one[2])))
     ]
     return (found[-1][1] or found[-1][2]) if found else None
-
-
-def shown_brand(tree: turbohtml.Document, known: list[tuple[Element, str]], name: str) -> str | None:
-    """What an element made for the brand says, else what stands beside such a label, else an element called so, where the
-    product's name has the same."""
-    for element in tree.select('[itemprop~=brand], [data-brand], [id*="byline" i]')[:50]:
-        if not _about_others(element) and (found := brand_in(_told(element))):
-            return found
-    if found := next((found for value in labelled(known, "brand") if (found := brand_in(value))), None):
-        return found
-    others = []
-    for element in tree.select('[class*="brand" i], [id*="brand" i], [class*="manufacturer" i]')[:100]:
-        found = brand_in(_told(element))
-        if found and not _about_others(element):
-            if found.lower() in name.lower():
-                return found
-            others += [found] if words.BRANDED.search(_called(element)) else []
-    return embedded(tree, "brand") or next(iter(others), None)
-
-
-def embedded(tree: turbohtml.Document, kind: str) -> str | None:
-    """The value of a kind (`sku brand`) in the data within a page's scripts, where all of them agree on one."""
-    found, left = set[str](), SCRIPTS
-    for script in tree.select("script")[:MOST]:
-        text = script.text[:left]
-        left -= len(text)
-        found.update(value for value in words.EMBEDDED[kind].findall(text) if value)
-        if len(found) > 1 or left <= 0:
-            return None
-    return next(iter(found), None)
-
-
-def _told(element: Element) -> str:
-    """What an element says by an attribute, its text, or the picture in it."""
-    text = attribute_of(element, "content") or attribute_of(element, "data-brand") or said(element)
-    images = [element] if element.tag == "img" else element.select("img[alt]")[:1] if not text else []
-    return text or next((attribute_of(image, "alt") for image in images), "")
-
-
-def brand_in(text: str) -> str | None:
-    """The brand in what is written beside it: `Brand: Acme`, `Visit the Acme Store`; None for what is none."""
-    text = text[:200].partition(" | ")[0].strip(words.MARKS)
-    label, bare = words.LABELLED.search(text), words.LABELS["brand"].match(text)
-    if label is None and bare and text[bare.end() : bare.end() + 1] in ("", " "):
-        label = bare
-    if found := words.STORE.search(text):
-        text = found[1]
-    elif label:
-        text = text[label.end() :].strip(words.MARKS)
-    return text if 1 < len(text) <= 40 and text[0].isalnum() and not words.NO_BRAND.search(text) else None

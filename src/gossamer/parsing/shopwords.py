@@ -5,76 +5,120 @@ from __future__ import annotations
 import re
 from typing import Final
 
+CALLED: Final = frozenset(
+    ("class", "id", "data-test", "data-testid", "data-test-id", "data-qa", "data-hook", "data-automation", "data-automation-id", "data-cy")
+)  # fmt: skip
+"""Attributes by which the makers of a page call its elements."""
 OTHERS: Final = re.compile(
-    r"related|recommend|similar|carousel|upsell|cross-?sell|also|sponsor|recently|accessor|bundle|"
-    r"footer|minicart|mini-cart|header|"
-    r"\bnav|menu|breadcrumb|review|shipping|delivery|versand|swiper|slick-|suggest",
+    r"related|recommend|similar|carousel|upsell|up-sell|cross-?sell|also|sponsor|recently|accessor|bundle|"
+    r"footer|minicart|mini-cart|(?<!product)(?<!product[-_])header|"
+    r"\bnav|menu|breadcrumb|crumbs|review|shipping|delivery|versand|swiper|slick-|suggest|teaser|featured-product",
     re.IGNORECASE,
 )
 """Classes and ids of what is about other products, or no product at all."""
+MORE: Final = re.compile(
+    r"(?:related|similar|recommended|featured|suggested|other|more|recently viewed|popular|best ?sell\w+)\b.{0,20}\b(?:products?|"
+    r"items?|articles?|viewed)|"
+    r"(?:you (?:may|might|could)|customers?|people|others?|often|frequently|goes well|pairs? well|complete|shop the)\b|"
+    r"(?:ähnliche|weitere|verwandte|passende|empfohlene|zuletzt|das könnte|kunden|wird oft|zubehör|dazu passt|andere)\b|"
+    r"(?:produits|articles) (?:similaires|associés|liés|complémentaires)|vous aimerez|les clients|à découvrir|"
+    r"(?:productos|artículos) (?:relacionados|similares)|también (?:te|le)|quizás|los clientes|"
+    r"(?:prodotti|articoli) (?:correlati|simili)|potrebbe|ti potrebbero|chi ha|"
+    r"produtos (?:relacionados|semelhantes|similares)|também|quem (?:viu|comprou)|"
+    r"gerelateerde|vergelijkbare|anderen|bekijk ook|klanten|"
+    r"podobne|polecane|powiązane|inni klienci|zobacz|podobné|související|mohlo by|zákazníci|"
+    r"relaterade|liknande|andra|похожие|рекоменд|с этим товаром|関連|おすすめ|相关|推荐",
+    re.IGNORECASE,
+)
+"""Headings over what is about other products."""
+_BEFORE: Final = (
+    r"(?<![a-z])(?:old|was)(?![a-z]{4})|(?-i:Old|Was)|before|strike|list-?price|rrp|uvp|pvp|msrp|crossed|original|previous|former|"
+    r"anterior|antig[uo]|ancien|barr[eé]|statt|streich|alt(?:er)?-?preis|listino|vecchio|(?<![a-z])oud|przekre|(?<![a-z])stara|"
+    r"puvodn|compare|-?text-?price"
+)
+STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
+"""Classes and ids of prices of before."""
 OLD: Final = re.compile(
-    r"old|was|before|strike|regular|list-?price|rrp|uvp|msrp|crossed|original|previous|saving|"
-    r"discount-|unit|per-|from-|instal|"
-    r"label|range|filter|symbol|currency|month|compare|basis|text-?price",
+    rf"{_BEFORE}|regular|saving|discount-|unit|per-|from-|instal|label|(?<![a-z])range|filter|symbol|currency|month|basis",
     re.IGNORECASE,
 )
 """Classes and ids of prices that are not the price."""
+NOW: Final = re.compile(
+    r"final|current|special|(?<![a-z])(?:sale|sales|now)(?![a-z])|(?-i:Sale|Now)|selling|topay|actu[ae]l|atual|"
+    r"aktuell|attuale|huidig|promo",
+    re.IGNORECASE,
+)
+"""Classes and ids of the price of today."""
+NOT_NOW: Final = re.compile(
+    r"\b(?:uvp|rrp|msrp|pvpr?|was|statt|listino|list price|reg\.?(?= )|bez dph|bez vat|bez daně|netto|"
+    r"(?:excl?|exkl)(?:\.|luding|usive)? ?(?:of )?(?:tax|vat|btw|gst|mwst|ust|moms)|zzgl\.? (?:mwst|ust)|ht|hors taxes?|"
+    r"iva (?:esclusa|excluido)|"
+    r"najniższa|save|économisez|sie sparen|ahorra|risparmi|bespaar|you save|mtl|monatlich|per month|a month|mensuales|"
+    r"cuotas|prestações|rate[ni]?|instal\w+|\d+ ?x (?:de|sem|sin))(?!\w)|\+ ?iva|\bп/?м\b|税抜|/ ?mo(?:nth)?\b",
+    re.IGNORECASE,
+)
+"""Texts of prices that are not the price: of before, without taxes, of a month."""
+BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
+PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
     "[itemprop~=price]",
-    "[data-price], [data-product-price]",
+    "[data-price], [data-product-price], [data-price-amount]",
     '[id*="price" i], [class*="price" i]',
+    '[data-testid*="price" i], [data-test*="price" i], [data-qa*="price" i], [data-hook*="price" i]',
     '[class*="preis" i], [class*="prix" i], [class*="prezzo" i], [class*="precio" i], [class*="preco" i], [class*="cena" i]',
+    '[class*="prijs" i]',
     '[id*="preis" i], [id*="prix" i], [id*="cena" i]',
 )
+_NO: Final = r"(?:nummer|number|no\.?|nr\.?|num\.?|id|code|#)"
 LABELS: Final = {
     "sku": re.compile(
-        r"sku|asin|item\s*(?:no\.?|number|id|#)|product\s*(?:code|id|no\.?|number)|web\s*id|"
-        r"style\s*(?:no\.?|number|code)|article\s*(?:no\.?|number)|"
-        r"art(?:ikel)?[.\s-]*(?:nr|nummer|no)\.?|bestell(?:nummer|-?nr\.?)|réf(?:érence|\.)?|"
-        r"ref(?:erencia|erência|\.)?|"
-        r"c[oó]d(?:igo|ice|\.)?(?:\s*(?:do\s*|de\s*|del\s*)?(?:prod(?:uto|ucto|otto)|articolo|art[ií]culo))?|"
-        r"katalogov[éeá]\s*č[ií]slo|k[óo]d(?:\s*(?:produktu|tovaru|zboží))?|артикул|код\s*товара|"
-        r"ebay item number|型号|品番|商品番号|商品编号",
+        rf"sku|asin|tcin|item\s*{_NO}|item(?=\s*:)|product\s*(?:{_NO}|ref(?:erence)?\.?)|web\s*id|internet\s*#|"
+        rf"stock\s*{_NO}|"
+        rf"cat(?:alog(?:ue)?)?\.?\s*{_NO}|style\s*{_NO}|article\s*{_NO}|listing\s*id|ad\s*id|"
+        rf"(?:art(?:ikel)?|prod(?:ukt)?)[.\s-]*{_NO}|artikel(?=\s*:)|bestell[.\s-]?(?:nummer|nr\.?)|anzeigen(?:nummer|-?id)|"
+        r"réf(?:érence|\.)?(?:\s*(?:du\s*)?(?:produit|article))?|code\s*(?:article|produit)|"
+        r"ref(?:erence|erencia|erência|\.)?(?:\s*(?:no\.?|number))?(?=[\s:.]|$)|riferimento|"
+        r"c[oó]d(?:igo|ice|\.)?(?:\s*(?:do\s*|de\s*|del\s*|di\s*)?(?:prod(?:uto|ucto|otto|\.)?|art(?:icolo|[ií]culo|\.)?))?|"
+        r"(?:katalogov[éeá]|objednac[íi])\s*č[ií]slo|(?:numer|nr|indeks)\s*(?:katalogowy|produktu)|indeks|"
+        r"k[óo]d(?:\s*(?:produktu|tovaru|zboží|produs))?|cikkszám|termékkód|vare(?:nr|nummer)\.?|art\.?nr\.?|tuote(?:numero|koodi)|"
+        r"(?:ürün|stok)\s*kodu|артикул|код\s*товара|"
+        r"ebay item number|型号|κωδικός|šifra|mã sản phẩm|상품\s?(?:번호|코드)|品番|商品番号|商品コード|商品编号|货号",
+        re.IGNORECASE,
+    ),
+    "mpn": re.compile(
+        rf"mpn|code(?=\s*:)|(?:model|part|mfr\.?|mfg\.?|manufacturer)(?:\s*part)?\s*{_NO}|model(?=\s*:)|(?:hersteller|"
+        rf"modell|teile)[.\s-]*{_NO}|"
+        r"kod\s*producenta|(?:modello|modelo|modèle)(?=\s*:)|型番",
         re.IGNORECASE,
     ),
     "brand": re.compile(
-        r"(?:make\s*/\s*)?manufacturer|make(?=\s*:)|brand(?:\s*name)?|marke|hersteller|marca|marque|"
-        r"fabricante|fabricant|produttore|značka|v[ýy]robc[ae]|producent|merk|"
-        r"varem[æe]rke|varumärke|бренд|производитель|ブランド|メーカー|品牌",
+        r"(?:make\s*/\s*)?manufacturer|make(?=\s*:)|brand(?:\s*name)?|marke|hersteller|marca|marka|marque|märke|(?:manufactured|"
+        r"made) by|"
+        r"fabricante|fabricant|produttore|značka|v[ýy]robc[ae]|producent|merk|vendor(?=\s*:)|"
+        r"varem[æe]rke|varumärke|(?:tuote)?merkki|márka|gyártó|бренд|производител[ья]?|виробник|марка|μάρκα|"
+        r"κατασκευαστής|proizvođač|thương hiệu|merek|브랜드|제조사|ブランド|メーカー|品牌",
+        re.IGNORECASE,
+    ),
+    "publisher": re.compile(
+        r"publisher|imprint|verlag|herausgeber|éditeur|editore|editorial|editora?|uitgeverij?|wydawnictwo|wydawca|"
+        r"nakladatel(?:ství)?|"
+        r"förlag|forlag|издательство|出版社",
         re.IGNORECASE,
     ),
     "gtin": re.compile(
         r"ean(?:[\s-]*(?:13|code|kód))?|gtin(?:-?\d+)?|upc|isbn(?:-?1[03])?|código de barras", re.IGNORECASE),
 }  # fmt: skip
-GONE: Final = re.compile(
-    r"currently unavailable|out of stock|sold out|no longer available|not available|unavailable|"
-    r"nicht (?:verfügbar|lieferbar|auf lager)|ausverkauft|"
-    r"épuisé|rupture de stock|indisponible|agotado|no disponible|esgotado|indispon[ií]vel|esaurito|"
-    r"non disponibile|niet (?:op voorraad|leverbaar)|uitverkocht|"
-    r"vypredan|vyprodán|nedostupn|niedostępn|slutsåld|udsolgt|utsolgt|loppu|нет в наличии|распродан|"
-    r"品切れ|売り切れ|在庫なし|缺货|售罄|已售完",
-    re.IGNORECASE,
-)
-THERE: Final = re.compile(
-    r"in stock|instock|available|auf lager|lieferbar|vorrätig|verfügbar|en stock|disponible|"
-    r"em stock|dispon[ií]vel|disponibil|op voorraad|leverbaar|skladem|skladom|"
-    r"na sklad|dostępn|i lager|på lager|varastossa|в наличии|есть на складе|在庫あり|有货|现货",
-    re.IGNORECASE,
-)
-STOCK: Final = re.compile(r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold)|Availab|Stock|SoldOut")
-"""Elements that say whether a thing can be had: not those of what is unavailable among its variants or pictures."""
-MARKS: Final = " \n\t\r:#№.\u200e\u200f\u202a\xa0-–|"
-SAYS: Final = re.compile(r"[\s\u200e]*[:|–-]")
+ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
+LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
+"""A text that begins with a label of its own."""
+NUMBERED: Final = "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
+HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
+ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
+"""Attributes by which scripts know a product: a number of the shop's, where it shows no better one."""
+MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
+SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
-BUY: Final = re.compile(
-    r"add[\s_-]*to[\s_-]*(?:cart|bag|basket|trolley)|buy[\s_-]*(?:it[\s_-]*)?now|addtocart|"
-    r"in den (?:warenkorb|einkaufswagen)|jetzt kaufen|ajouter au panier|acheter|"
-    r"añadir|agregar al carrito|comprar|adicionar|aggiungi al carrello|acquista|in winkel(?:wagen|"
-    r"mand)|bestellen|do koš[ií]ka|koupit|kúpiť|do koszyka|"
-    r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|купить|в корзину|カートに入れる|加入购物车|加入購物車|"
-    r"立即购买|購買|長바구니|장바구니|/cart/add|place bid",
-    re.IGNORECASE,
-)
+HIDDEN: Final = re.compile(r"(?:^|\s)(?:hidden|d-none|hide|is-hidden|u-hidden)(?:\s|$)")
 IDS: Final = frozenset(
     ("sku", "pid", "productid", "product_id", "products_id", "itemid", "item_id", "id", "item", "article", "asin", "variantid", "skuid")
 )  # fmt: skip
@@ -82,22 +126,72 @@ IN_PATH: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Za-z]{1,4}[-_]?)?(\d{5,20})(?![A-Za-z0-9])|"
     r"(?<![A-Za-z0-9])([A-Z0-9]{8,14})(?![A-Za-z0-9])")  # fmt: skip
 BRANDED: Final = re.compile(r"(?:^|[\s_-])product[\w-]*[-_]brand(?:[-_]?name)?(?:\s|$)", re.IGNORECASE)
+MAKERS: Final = (
+    '[class*="brand" i], [id*="brand" i], [class*="manufacturer" i], [class*="vendor" i], [class*="designer" i], '
+    '[class*="supplier" i], '
+    '[class*="producer" i], [class*="hersteller" i], [class*="marque" i], [class*="marca" i], [class*="marke" i], [class*="merk" i], '
+    '[data-testid*="brand" i], [data-test*="brand" i]'
+)
+MAKER: Final = re.compile(
+    r"brand(?!ing)|manufacturer|vendor|designer|supplier|producer|hersteller|(?<![a-z])(?:marque(?!e)|marca|marke(?!t)|merke?(?![a-z]))",
+    re.IGNORECASE,
+)
+OF_MAKER: Final = re.compile(
+    r"[/_.-](?:brands?|marken?|marques?|marcas?|marche|merke[nr]?|manufacturers?|hersteller|fabricantes?|vendors?|designers?|"
+    r"producers?|producenci|"
+    r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
+    re.IGNORECASE,
+)
+"""Addresses of pages of a brand."""
+CURRENCY: Final = re.compile(r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE)
 EMBEDDED: Final = {
+    "currency": re.compile(r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""),
     "sku": re.compile(r"""\\?["'](?:sku|productSku|product_sku)\\?["']\s?:\s?\\?["']([\w./-]{3,40})\\?["']"""),
     "brand": re.compile(
-        r"""\\?["'](?:brand|brandName|brand_name|manufacturer)\\?["']\s?:\s?\\?["']([^"'\\{}<>]{2,40})\\?["']"""
+        r"""\\?["'](?:brand|brandName|brand_name|manufacturer|vendor)\\?["']\s?:\s?\\?["']([^"'\\{}<>]{2,40})\\?["']"""
     ),
 }
-STORE: Final = re.compile(
-    r"(?:visit|besuchen? sie|besuche|visita|visitez|visite) (?:the |den |lo |la |le |a loja |"
-    r"la tienda )*(?:boutique |store |tienda )?(?:de |di |von )?(.+?)[ -](?:store|stores|"
-    r"shop)\b", re.IGNORECASE)  # fmt: skip
-LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*:", re.IGNORECASE)
-NO_BRAND: Final = re.compile(
-    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a)\b", re.IGNORECASE
+
+
+def _keyed(keys: str, value: str) -> re.Pattern[str]:
+    """A key of an object, with its value."""
+    return re.compile(rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)""")
+
+
+BRAND_OBJECT: Final = re.compile(
+    r"""("(?:brand|manufacturer|vendor)"\s?:\s?)\{[^{}"]{0,5}(?:"(?!name")\w{1,20}"\s?:\s?[^{},]{1,80},\s?){0,5}"""
+    r""""name"\s?:\s?("[^"{}]{1,60}")[^{}]{0,300}\}"""
 )
-DOLLARS: Final = {
-    "ar": "ARS", "au": "AUD", "ca": "CAD", "cl": "CLP", "co": "COP", "hk": "HKD", "mx": "MXN", "nz": "NZD", "sg": "SGD", "tw": "TWD",
-    "uy": "UYU",
+STATE: Final = {
+    "sku": tuple(
+        _keyed(keys, r"[\w./-]{0,30}\d[\w./-]{0,30}")
+        for keys in (
+            r"sku|item_sku|productSku|product_sku",
+            r"item_id|itemId|item_number|\w{0,12}(?:[aA]rticle|[pP]art|[iI]tem|[sS]tyle)(?:Number|No)|productCode|product_code|code",
+            "productId|product_id|id",
+        )
+    ),
+    "brand": (_keyed(r"brand|item_brand|brandName|brand_name|manufacturer|vendor", r"""[^"'\\{}<>,\n]{2,40}"""),),
+    "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
+    "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }  # fmt: skip
-"""What a bare `$` is in these countries."""
+"""What an object of a product says, by keys, the better ones first. A price has decimals: one without may be in cents."""
+LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
+STORE: Final = re.compile(
+    r"(?:visit|besuchen? sie|besuche|visita|visitez|visite|bezoek|odwiedź|besök) (?:the |den |lo |la |le |de |a loja |"
+    r"la tienda )*(?:boutique |store |tienda |sklep )?(?:de |di |von |marki )?(.+?)(?:[ -](?:stores?|shop|butiken)\b|$)|"
+    r"(?:shop|see|view|browse|discover) (?:all|more)(?: products)?(?: from| by)? (.+?)(?: products)?$|"
+    r"(?:more|other products) (?:from|by) (.+)$|(?:mehr|weitere artikel|alle (?:artikel|produkte)) von (.+)$|"
+    r"(?:tous les (?:produits|articles)|voir tout)(?: de)? (.+)$|(?:alles|meer) van (.+)$", re.IGNORECASE)  # fmt: skip
+LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)
+NO_BRAND: Final = re.compile(
+    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+)\b", re.IGNORECASE
+)
+SIGNS: Final = {
+    "$": {"ar": "ARS", "au": "AUD", "ca": "CAD", "cl": "CLP", "co": "COP", "hk": "HKD", "mx": "MXN", "nz": "NZD", "sg": "SGD",
+          "tw": "TWD", "uy": "UYU"},
+    "kr": {"dk": "DKK", "da": "DKK", "no": "NOK", "nb": "NOK", "nn": "NOK", "is": "ISK", "se": "SEK", "sv": "SEK"},
+    "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
+    "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
+}  # fmt: skip
+"""What a sign of several currencies is in a country, or to a language."""
