@@ -108,7 +108,11 @@ def kind(item: Any) -> str:
 def plain(item: Any) -> dict[str, Any]:
     """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number). Raises TypeError and its kin for a
     value that has no such form."""
-    return {name: value if type(value) in _READY else ready(value) for name, value in _pairs(item)}
+    return {
+        name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
+        for name, value in _pairs(item)
+        if value is not _UNSET
+    }
 
 
 def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
@@ -116,6 +120,8 @@ def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
+        if value is _UNSET:
+            continue
         name = given if type(given) is str else str(shown(given))  # a step may have put any name there
         try:
             fields[name] = ready(value)
@@ -148,10 +154,9 @@ def said(error: BaseException) -> str:
 
 
 def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
-    """The fields that an item has."""
+    """The fields of an item."""
     if isinstance(item, msgspec.Struct):
-        found = [(name, getattr(item, name)) for name in item.__struct_fields__]
-        return [pair for pair in found if pair[1] is not msgspec.UNSET]
+        return [(name, getattr(item, name)) for name in item.__struct_fields__]
     if isinstance(item, dict):
         return item.items()
     if modelled(type(item)):
@@ -173,5 +178,5 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     time: time.isoformat, timedelta: lambda span: timedelta(seconds=span.total_seconds()), PurePath: str,
 }  # fmt: skip
 """A more special class stands before the one that it is of."""
-_built, _DECIMAL = msgspec.to_builtins, (Decimal,)
+_built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

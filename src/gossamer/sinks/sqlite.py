@@ -152,12 +152,8 @@ class Sqlite:
         changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
         around = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
-        try:
-            base.execute(f"EXPLAIN {head} ({', '.join('?' * len(names))}) {around[1]}", [None] * len(names))
-        except sqlite3.OperationalError as error:
-            if "ON CONFLICT" in str(error):
-                raise UsageError(_foreign(self.path, kind)) from None
-            raise
+        if not _keyed(base, around, len(names)):
+            raise UsageError(_foreign(self.path, kind))
         if kind in self._columns:
             self._inserts[kind] = names, around
         return names, around
@@ -202,6 +198,17 @@ def _put(
         if base.in_transaction:
             base.execute("RELEASE rows")
     return ""
+
+
+def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
+    """Whether rows can be upserted: the `_key` of a table is one."""
+    try:
+        base.execute(f"EXPLAIN {around[0]} ({', '.join('?' * width)}) {around[1]}", [None] * width)
+    except sqlite3.OperationalError as error:
+        if "ON CONFLICT" in str(error):
+            return False
+        raise
+    return True
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
