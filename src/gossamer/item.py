@@ -6,8 +6,12 @@ Any of these is one: our `Item`, another `msgspec.Struct`, a dataclass, a pydant
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, date, datetime, time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Set
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from numbers import Integral, Real
+from pathlib import PurePath
 from typing import Any, dataclass_transform
 
 import msgspec
@@ -102,17 +106,77 @@ def kind(item: Any) -> str:
 
 
 def plain(item: Any) -> dict[str, Any]:
-    """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number)."""
+    """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number). Raises TypeError and its kin for a
+    value that has no such form."""
+    return {
+        name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
+        for name, value in _pairs(item)
+        if value is not _UNSET
+    }
+
+
+def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """As `plain`, without an error: a value that has no form stands there as its `repr`. With it, by field, what is wrong."""
+    fields: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for given, value in _pairs(item):
+        if value is _UNSET:
+            continue
+        name = given if type(given) is str else str(shown(given))  # a step may have put any name there
+        try:
+            fields[name] = ready(value)
+        except Exception as error:  # noqa: BLE001 - what a user's value may raise
+            fields[name], wrong[name] = shown(value), said(error)
+    return fields, wrong
+
+
+def ready(value: Any) -> Any:
+    """A value in a JSON-ready form; names inside it become texts. Raises TypeError and its kin."""
+    return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
+
+
+def shown(value: Any) -> Any:
+    """A value as it can be told: in a JSON-ready form, else as its `repr`, else as the name of its class."""
+    for form in (ready, repr):
+        try:
+            return form(value)
+        except Exception:  # noqa: BLE001, S112 - a user's class may raise anything
+            continue
+    return f"<{type(value).__name__}>"
+
+
+def said(error: BaseException) -> str:
+    """What an exception says; one of a user's may not even do that."""
+    try:
+        return str(error).encode("utf-8", "replace").decode()
+    except Exception:  # noqa: BLE001 - as above
+        return "it does not say why"
+
+
+def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
+    """The fields of an item."""
     if isinstance(item, msgspec.Struct):
-        found: Any = [(name, getattr(item, name)) for name in item.__struct_fields__]
-    elif isinstance(item, dict):
-        found = item.items()
-    elif modelled(type(item)):
-        found = item.model_dump().items()
-    else:
-        found = [(name, getattr(item, name)) for name in names(type(item))]
-    return {name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL) for name, value in found}
+        return [(name, getattr(item, name)) for name in item.__struct_fields__]
+    if isinstance(item, dict):
+        return item.items()
+    if modelled(type(item)):
+        return list(item.model_dump().items())
+    return [(name, getattr(item, name)) for name in names(type(item))]
 
 
-_built, _DECIMAL = msgspec.to_builtins, (Decimal,)
+def _based(value: Any) -> Any:
+    """What an object of a class that is made from a plain one holds: texts of parsers, numbers and moments of others."""
+    for kind, made in _BASES.items():
+        if isinstance(value, kind):
+            return made(value)
+    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+
+
+_BASES: dict[Any, Callable[[Any], Any]] = {
+    str: str.__str__, Decimal: Decimal, Integral: int, Real: float, bytes: bytes, Mapping: dict, Set: list, deque: list,
+    datetime: lambda at: datetime.combine(at.date(), at.timetz()), date: lambda day: date(day.year, day.month, day.day),
+    time: time.isoformat, timedelta: lambda span: timedelta(seconds=span.total_seconds()), PurePath: str,
+}  # fmt: skip
+"""A more special class stands before the one that it is of."""
+_built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

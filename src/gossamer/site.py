@@ -297,6 +297,9 @@ def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
     found = (steps,) if callable(steps) else tuple(steps)
     if odd := [step for step in found if not callable(step)]:
         raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
+    for step in found:
+        if inspect.iscoroutinefunction(step) or inspect.iscoroutinefunction(type(step).__call__):
+            raise TypeError(f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def")
     return found
 
 

@@ -78,6 +78,7 @@ def rows(path: Path, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def balanced(summary: Summary) -> Summary:
-    """A summary that adds up."""
+    """A summary that adds up, of a crawl that leaves nothing behind where it has finished."""
     assert summary.adds_up(), summary
+    assert summary.state != "finished" or not summary.pending, summary
     return summary

@@ -121,3 +121,14 @@ def test_a_key_or_ignored_field_that_is_none_is_said() -> None:
 
         class Odd(Item, ignore="views"):
             a: int
+
+
+def test_a_decimal_given_as_text_is_a_number_in_a_pydantic_model_too() -> None:
+    fields = {"price": "19.50", "name": "7"}
+
+    class Pot(pydantic.BaseModel):
+        price: Decimal
+        name: str
+
+    assert schema(Pot).faults(fields, 0.0) == []
+    assert fields == {"price": Decimal("19.50"), "name": "7"}

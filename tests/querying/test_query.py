@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from gossamer.errors import UsageError
 from gossamer.querying.filters import all_of, where
 from gossamer.querying.reports import report
 from gossamer.querying.sources import rows_of
+from gossamer.querying.writing import write
 from web import preset, serve
 
 SITE = """
@@ -193,3 +195,21 @@ def test_any_comparison_is_read_or_refused(text: str) -> None:
         all_of(wheres=[text])({"a": 1})
     except UsageError:
         pass
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    rows = [
+        '{"_kind":"item","_key":"1","v":1E+5000,"_extra":"mine"}', '{"_kind":"item","_key":"2","v":0.12345678901234567890}', "[1]",
+        '{"_kind":"item","_key":"3","v":1.5}', '{"_kind":"item","_k',
+    ]  # fmt: skip
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    found = list(rows_of(str(tmp_path / "a.jsonl")))
+    assert [row["v"] for row in found] == [Decimal("1E+5000"), Decimal("0.12345678901234567890"), 1.5]
+    assert found[0]["_extra"] == "mine"
+    assert write(str(tmp_path / "b.jsonl"), "items", found) == 3
+    assert (tmp_path / "b.jsonl").read_text().splitlines() == [rows[0], rows[1], rows[3]]
+
+
+def test_words_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["crawl", "http://a.test/", "-o", "b\udcff.jsonl"]) == 2
+    assert "no text in UTF-8" in capsys.readouterr().err

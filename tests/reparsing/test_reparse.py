@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -242,3 +244,24 @@ def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest
     more.close(more.append(more.prepare(), [stored(200)]))
     told = running.Run(made, [place / "plain"], sites).work()
     assert (told.read, told.items) == (COUNT + 5, COUNT)
+
+
+def test_stored_pages_that_are_broken_are_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--site", "shop.py", "--archive"]
+    whole = Path("pages.warc.gz").read_bytes()
+    Path("torn.warc.gz").write_bytes(whole[: len(whole) // 2])
+    told = reparse(capsys, *words, "torn.warc.gz")
+    assert told["unread"] == len(told["broken"]) == 1
+    assert told["broken"][0].startswith("torn.warc.gz byte ")
+    assert 0 < told["pages"] < COUNT
+    stamp = Path("pages.cdxj").stat().st_mtime
+    Path("pages.warc.gz").write_bytes(whole[: len(whole) // 2])  # its index names more than it has
+    os.utime("pages.warc.gz", (stamp, stamp))
+    short = reparse(capsys, *words, "pages.warc.gz", "--fresh")
+    assert short["unread"] == short["read"] - short["pages"] - short["passed"] > 0
+    objects = sorted(Path("plain/objects").glob("*/*"))
+    objects[0].unlink()
+    objects[1].write_bytes(objects[1].read_bytes()[:5])
+    assert reparse(capsys, *words, "plain")["unread"] == 2
+    assert run(["reparse", *words, "plain", "--fresh"]) == 0
+    assert re.search(r"cannot be read +2\n", capsys.readouterr().out)

@@ -137,6 +137,11 @@ def test_a_header_that_did_not_stay_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_field_that_was_not_declared_is_not_dropped(tmp_path: Path) -> None:
     row = book(1)
-    row.data["colour"] = "red"
+    row.data["colour"] = "red"  # as a step does
+    (found,) = written(tmp_path / "out.csv", [row])
+    assert found["_extra"] == '{"colour":"red"}'
+    old = tmp_path / "old.csv"
+    old.write_text(",".join(column.name for column in BOOK) + "\r\n")  # of a gossamer whose items had no such column
+    assert len(written(old, [book(1)])) == 1
     with pytest.raises(SinkError, match="no column colour"):
-        written(tmp_path / "out.csv", [row])
+        written(old, [row])

@@ -54,9 +54,16 @@ def opened(spec: str, folder: Path) -> Any:
             SinkError,
             "column price of .* is boolean, the rows' is numeric",
         ),
+        ("DROP TABLE book; CREATE TABLE book (_key text)", "u", SinkError, "no unique or exclusion constraint"),
         ("DROP TABLE book; CREATE TABLE book (id int)", "u", UsageError, "is not gossamer's"),
         (
-            "CREATE USER r SUPERUSER; ALTER USER r SET default_transaction_read_only = on; DROP TABLE book",
+            "DROP TABLE book; DROP TABLE IF EXISTS _history; CREATE TABLE _history (x int)",
+            "u",
+            UsageError,
+            "table _history of .* is not gossamer's",
+        ),
+        (
+            "CREATE USER r SUPERUSER; ALTER USER r SET default_transaction_read_only = on; DROP TABLE _history",
             "r",
             SinkAway,
             "read-only",
@@ -189,6 +196,17 @@ def test_what_is_no_store() -> None:
     }.items():  # fmt: skip
         with pytest.raises(UsageError, match=says):
             read(spec)
+
+
+def test_a_postgresql_on_a_socket_of_this_machine(base: PostgresPlace, tmp_path: Path) -> None:
+    sink = opened(
+        f"postgresql:///postgres?host={base.server.folder}&port={base.server.port}&user=u&table=near_{{kind}}", tmp_path
+    )
+    sink.prepare()
+    sink.upsert([book(1)])
+    sink.close()
+    assert base.server.ask("SELECT count(*) FROM near_book") == [(1,)]
+    assert read("postgresql:///db?table=t").where == "postgresql:///db?table=t"
 
 
 def test_secrets_are_references_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ class Kept:
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:
-        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
+        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more; None, too, where it is not whole."""
         if url not in self._places:
             return None
         number, at = self._places[url]
@@ -61,8 +61,13 @@ class Kept:
         line = _line(self._files[number].readline())
         if len(line.object) != 64 or not line.object.isalnum():
             return None
-        with (self._folder / "objects" / line.object[:2] / line.object).open("rb") as file:
-            body = file.read(most + 1)
+        try:
+            with (self._folder / "objects" / line.object[:2] / line.object).open("rb") as file:
+                body = file.read(most + 1)
+        except FileNotFoundError:
+            return None
+        if len(body) < min(line.size, most + 1):  # what is left of it is no answer
+            return None
         lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
         status, headers = parse(lines)
         headers = [row for row in headers if row[0] != "transfer-encoding"]

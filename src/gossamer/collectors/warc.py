@@ -73,7 +73,7 @@ class Warc:
         self._bodies: dict[Place, Place] = {}
         """Of a revisit: where its body is."""
         self.skipped: list[str] = []
-        """What was skipped: the offset and why, one line each, 1,000 at most."""
+        """What was skipped: file, offset and why, one line each, 1,000 at most."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -151,7 +151,7 @@ class Warc:
 
     def _skip(self, place: Place, why: str) -> None:
         if len(self.skipped) < MOST_SKIPPED:
-            self.skipped.append(f"byte {place.offset}: {why}")
+            self.skipped.append(f"{Path(self._files[place.file].name).name} byte {place.offset}: {why}")
 
     def _walk(self, number: int) -> Iterator[tuple[Place, Record]]:
         """All records whose header and block are whole, with their places."""
@@ -167,7 +167,7 @@ class Warc:
                     yield (Place(offset, within, number) if packed else Place(offset + within, 0, number)), found
             except (ValueError, BROKEN) as error:
                 where = offset if packed else offset + stream.record
-                self._skip(Place(where, 0), str(error) or "broken")
+                self._skip(Place(where, 0, number), str(error) or "broken")
                 offset = self._next(number, where + 1)
             else:
                 offset = self._next(number, stream.end) if packed else None

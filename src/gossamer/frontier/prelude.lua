@@ -16,11 +16,11 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
--- A sitemap or feed, or a page that is only read again (a capital scheme letter), is no page.
+-- A sitemap or feed, or a page that is only read again (a capital scheme letter), is no page; a file is counted as one.
 local function infrastructure(entry)
   if string.byte(entry, 1) < 97 then return true end
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
-  return extra and string.byte(extra.use or '', 1) == 64 or false
+  return extra and string.byte(extra.use or '', 1) == 64 and extra.use ~= '@file' or false
 end
 
 -- It is counted apart (`infra`), and as found only while it is a dead letter.

@@ -11,7 +11,7 @@ import functools
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
 
@@ -65,7 +65,7 @@ class Schema:
         if self._model is not None:
             return _modelled(self._model, fields)
         try:
-            read = msgspec.convert(fields, self._whole)
+            read = msgspec.convert(fields, self._whole, str_keys=True)
         except (msgspec.ValidationError, TypeError):
             return self._each(fields, now)
         for name in self._numbers:
@@ -85,7 +85,7 @@ class Schema:
                 found += [] if name in self.defaults else [Fault(name, None, "it is missing")]
                 continue
             try:
-                msgspec.convert(fields[name], kind)
+                msgspec.convert(fields[name], kind, str_keys=True)
             except (msgspec.ValidationError, TypeError) as error:
                 found.append(Fault(name, fields[name], str(error)))
         bad = {fault.field for fault in found}
@@ -103,9 +103,9 @@ def schema(cls: type) -> Schema:
     return Schema(cls)
 
 
-def _modelled(model: Any, fields: Mapping[str, Any]) -> list[Fault]:
+def _modelled(model: Any, fields: dict[str, Any]) -> list[Fault]:
     try:
-        model.model_validate(fields, strict=False)
+        read = model.model_validate(fields, strict=False)
     except ValueError as error:
         told = getattr(error, "errors", None)
         if told is None:
@@ -114,6 +114,9 @@ def _modelled(model: Any, fields: Mapping[str, Any]) -> list[Fault]:
             Fault(".".join(map(str, one["loc"])) or None, one["input"] if one["loc"] else None, one["msg"])
             for one in told(include_url=False, include_context=False)
         ]
+    for name, value in fields.items():
+        if type(value) is str and isinstance(number := getattr(read, name, None), Decimal):
+            fields[name] = number
     return []
 
 

@@ -10,6 +10,7 @@ import msgspec
 import xxhash
 
 from gossamer import sketch
+from gossamer.item import said
 from gossamer.pipeline.schema import Fault, Schema
 from gossamer.sketch import Sketch
 
@@ -109,7 +110,7 @@ class alike:  # noqa: N801 - a step, named as the others
         said = [item.get(name) for name in self._fields or item]
         if any(value not in (None, "", []) for value in said):
             text = " ".join(_words(value) for value in said) if self._near else ""
-            same = xxhash.xxh3_64_digest(_encode(said))
+            same = xxhash.xxh3_64_digest(content(said))
             item.sketch = Sketch(same, sketch.near(text, _words(item.get(self._head))) if self._near else b"")
             item.once = self._drop
 
@@ -140,13 +141,13 @@ class Deduplicate:
 
     def __call__(self, item: Fields, page: Any = None) -> None:
         """Raises Unwanted for a duplicate. The page that gave it first gives it again when it is visited again."""
-        content = xxhash.xxh3_64_intdigest(_encode([item.kind, item]))
+        seen = xxhash.xxh3_64_intdigest(content([item.kind, item]))
         where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
-        first = self._young.get(content) or self._old.get(content)
+        first = self._young.get(seen) or self._old.get(seen)
         if first is None:
             if len(self._young) >= self._most:
                 self._young, self._old = {}, self._young
-            self._young[content] = where
+            self._young[seen] = where
         elif first != where:
             raise Unwanted("duplicate")
 
@@ -166,19 +167,32 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
         try:
             made = step(item, page)
         except Unwanted as reason:
-            return Outcome(item, str(reason) or name_of(step))
+            return Outcome(item, said(reason) or name_of(step))
         except Bad as bad:
             return Outcome(item, faults=bad.faults)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything; the item is kept with it
-            return Outcome(item, faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {error}")])
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the user's code may raise anything; the item is kept with it
+            return Outcome(
+                item, faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")]
+            )
         if made is not None and made is not item:
             if not isinstance(made, dict):
+                getattr(made, "close", bool)()  # a coroutine is not waited for
                 fault = Fault(
                     None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
                 )
                 return Outcome(item, faults=[fault])
             item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema, item.sketch, item.once)
     return Outcome(item)
+
+
+def content(value: Any) -> bytes:
+    """What tells values apart."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair: sinks replace it
+        return repr(sorted(value.items()) if isinstance(value, dict) else value).encode("utf-8", "surrogatepass")
 
 
 def name_of(step: Step) -> str:

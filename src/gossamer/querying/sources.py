@@ -15,6 +15,7 @@ from gossamer.errors import ConfigError
 from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
 from gossamer.sinks.formats import parse
+from gossamer.sinks.jsonl import parsed
 
 Row = dict[str, Any]
 
@@ -27,7 +28,7 @@ def rows_of(spec: str) -> Iterator[Row]:
         raise ConfigError(f"{path}: its rows are not for reading here; ask the store itself")
     try:
         for row in reader(Path(path)):
-            extra = row.pop(EXTRA, None)
+            extra = None if form == "jsonl" else row.pop(EXTRA, None)  # JSON lines have a place for each field
             yield row if not extra else row | _loose(extra)
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
@@ -36,18 +37,18 @@ def rows_of(spec: str) -> Iterator[Row]:
 def _loose(extra: Any) -> Row:
     """What had no column of its own."""
     try:
-        found = msgspec.json.decode(extra) if isinstance(extra, str) else extra
+        found = parsed(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def _lines(path: Path) -> Iterator[Row]:
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
     with path.open("rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that is at work
-                yield decode(line)
+                if isinstance(row := parsed(line), dict):
+                    yield row
 
 
 def _kinds(path: Path) -> list[tuple[Path, str]]:

@@ -47,6 +47,7 @@ class State(msgspec.Struct):
     items: int = 0
     rejected: int = 0
     failed: int = 0
+    unread: int = 0
     reasons: dict[str, int] = {}
     written: int = 0
     """Bytes of `items.jsonl` that the outputs have."""
@@ -61,7 +62,8 @@ class Shows(Protocol):
 
 
 class Told(msgspec.Struct):
-    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read."""
+    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read; `unread`: places in the files that
+    are broken, and answers that are not there any more; `broken`: the first such places, and why."""
 
     read: int
     pages: int
@@ -74,6 +76,8 @@ class Told(msgspec.Struct):
     items_file: str
     details_file: str | None
     outputs: list[str]
+    unread: int = 0
+    broken: list[str] = []
 
 
 class Run:
@@ -112,6 +116,7 @@ class Run:
         return Told(
             len(keys), state.pages, state.passed, state.items, state.rejected, state.failed, state.reasons, difference,
             str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
+            state.unread + len(opened.skipped), opened.skipped[:5],
         )  # fmt: skip
 
     def _begun(self, keys: Sequence[str]) -> State:
@@ -146,7 +151,7 @@ class Run:
         """Count a batch. Its lines are written before the state is saved that vouches for them."""
         state = self.state
         state.batches += 1
-        for name in ("pages", "passed", "items", "rejected"):
+        for name in ("pages", "passed", "items", "rejected", "unread"):
             setattr(state, name, getattr(state, name) + getattr(batch, name))
         state.failed += len(batch.failed)
         reasons.update(why for _, why in batch.failed)

@@ -32,6 +32,8 @@ class Batch(msgspec.Struct, array_like=True):
     """Pages that a site function read."""
     passed: int = 0
     """Answers that are none: redirects, errors, blocks, robots.txt, sitemaps, pages that no site reads."""
+    unread: int = 0
+    """Answers that an index, or a line, names, and that are not there any more."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -54,8 +56,15 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
     """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
     out, rows = Batch(failed=[]), list[Row]()
     for key in keys:
-        kept, url = archive.find(key), key.partition(" ")[0]
-        if kept is None or kept.status >= 300 or kept.asked.block is not None or _infrastructure(url, kept.asked):
+        url = key.partition(" ")[0]
+        try:
+            kept = archive.find(key)
+        except OSError:
+            kept = None
+        if kept is None:
+            out.unread += 1
+            continue
+        if kept.status >= 300 or kept.asked.block is not None or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
         asked = kept.asked

@@ -45,6 +45,19 @@ def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, 
         raise failure(part, error) from error
 
 
+def clash(part: str, columns: Sequence[Column]) -> str:
+    """What a part holds otherwise than the columns say: such a folder cannot be read as one table. '' when nothing."""
+    try:
+        there = pyarrow.parquet.read_schema(part)
+    except (OSError, pa.ArrowInvalid) as error:
+        return f"{part} cannot be read ({error})"
+    for name, kind in columns:
+        at = there.get_field_index(name)
+        if at >= 0 and there.field(at).type != _TYPES[kind]:
+            return f"column {name} is {there.field(at).type}, the items' is {_TYPES[kind]}"
+    return ""
+
+
 def _table(data: bytes, schema: Any, columns: Sequence[Column], foreign: bool) -> Any:
     if not foreign:
         try:

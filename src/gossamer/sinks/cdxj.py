@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import msgspec
 from isal import isal_zlib
 
+from gossamer.errors import SinkError
 from gossamer.request import split
 from gossamer.sinks.exact import failure, sync, sync_folder
 from gossamer.visit import Asked
@@ -23,6 +24,7 @@ from gossamer.visit import Asked
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(Asked).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
+_TORN = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
 ENDING = ".warc.gz"
 HEAD = 256 << 10
 """Bytes within which a record's header and its answer's head lie."""
@@ -136,6 +138,27 @@ def finish(path: str, end: int) -> None:
         os.unlink(where)
     except OSError as error:
         raise failure(index(path), error) from error
+    except _TORN as error:
+        raise SinkError(_broken(path)) from error
+
+
+def check(path: str, size: int) -> None:
+    """That what stands in a part is whole, where no index says so: nothing could be read behind a torn record. Raises SinkError."""
+    end = size if os.path.exists(index(path)) else min(size, read(journal(path))[1])
+    try:
+        with open(path, "rb") as file:
+            for at, long, text in _members(file, end, size):
+                end = at + long if text.startswith(b"WARC/") else size + 1
+    except OSError as error:
+        raise failure(path, error) from error
+    except _TORN:
+        end = 0
+    if end != size:
+        raise SinkError(_broken(path))
+
+
+def _broken(path: str) -> str:
+    return f"{path} is no WARC of whole gzip members: give another file with -o, or overwrite it with -O"
 
 
 def forget(path: str) -> None:

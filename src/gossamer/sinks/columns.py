@@ -169,6 +169,6 @@ def loose_names(rows: Iterable[Row]) -> list[str]:
 def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
     """The fields of a row that have no column, or None."""
     data = row.data
-    if type(data) is not dict or data.keys() <= names:
+    if type(data) is not dict or (data.keys() <= names and EXTRA not in data):
         return None
-    return {name: value for name, value in data.items() if name not in names}
+    return {name: value for name, value in data.items() if name not in names or name == EXTRA}

@@ -12,12 +12,13 @@ from typing import Any
 from gossamer.errors import SinkError
 from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
 from gossamer.sinks.exact import ExactFile
-from gossamer.sinks.jsonl import text
+from gossamer.sinks.jsonl import text, whole
 from gossamer.visit import PageRecord, Row
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
 _KEPT = frozenset((int, type(None)))
+_OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
@@ -48,7 +49,8 @@ class Csv:
         self, path: str, columns: Sequence[Column] | None, *, overwrite: bool = False, owner: str = ""
     ) -> None:
         self._file = ExactFile(path, overwrite=overwrite, owner=owner)
-        self._names = tuple(column.name for column in columns or OURS) + (() if columns else (EXTRA,))
+        own = tuple(column.name for column in columns or OURS)
+        self._names = (*own, EXTRA) if set(own) >= _OURS else own
         self._loose = columns is None
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
@@ -93,7 +95,7 @@ class Csv:
     def _header(self) -> tuple[str, ...]:
         head = self._file.head().decode("utf-8-sig", "replace")
         names = tuple(next(csv.reader(io.StringIO(head, newline="")), []))
-        if missing := [name for name in self._names if name not in names]:
+        if missing := [name for name in self._names if name not in names and (self._loose or name != EXTRA)]:
             raise SinkError(_lacks(self._file.path, missing))
         return names
 
@@ -102,7 +104,10 @@ def records(rows: Sequence[Sequence[Any]]) -> bytes:
     """Rows of fields as CSV records, lines ending in CR LF."""
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
-    return out.getvalue().encode("utf-8", "replace")
+    try:
+        return out.getvalue().encode()
+    except UnicodeEncodeError:
+        return whole(out.getvalue()).encode()
 
 
 def _lacks(path: str, names: Sequence[str] | dict[str, Any]) -> str:

@@ -162,9 +162,10 @@ def open_output(
             tuple(columns),
         )
     if form == "sqlite":
+        from gossamer.sinks.aside import Aside
         from gossamer.sinks.sqlite import Sqlite
 
-        return Sqlite(path, columns, overwrite=overwrite)
+        return Sqlite(path, columns, overwrite=overwrite, refuse=Aside(folder).refuse)
     if form in WHOLE:
         return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder), None)
     from gossamer.sinks.jsonl import Stdout

@@ -44,6 +44,29 @@ def text(value: Any) -> str:
     return encode([value])[:-1].decode()
 
 
+def parsed(data: str | bytes) -> Any:
+    """What JSON text says. A number that a float does not hold is a Decimal: with all its digits. Raises msgspec.DecodeError.
+
+    >>> parsed("[1.5, 0.12345678901234567890, 1E+999]")
+    [1.5, Decimal('0.12345678901234567890'), Decimal('1E+999')]
+    """
+    return _decode(data)
+
+
+def number(said: str | Decimal) -> float | Decimal:
+    """A number as a float, where that is the same, else as a Decimal."""
+    exact, near = Decimal(said), float(said)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def whole(value: str) -> str:
+    """A text that can be encoded: half a surrogate pair becomes U+FFFD."""
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_decode = msgspec.json.Decoder(float_hook=number).decode
+
+
 def _careful(value: Any) -> bytes:
     """One value: as it is where that can be written, else part by part."""
     try:
@@ -57,7 +80,7 @@ def _careful(value: Any) -> bytes:
 
 def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole(value)
     if value is None or isinstance(value, int | float | bytes | date):
         return value
     if isinstance(value, Decimal):

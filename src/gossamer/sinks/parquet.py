@@ -93,7 +93,10 @@ class Parquet:
                 if whole:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
-            base = max((end for _, end in _listing(self.path)[0]), default=0)
+            parts, _ = _listing(self.path)
+            if parts and (why := _clash(self._part(*parts[-1]), self._columns)):
+                raise SinkError(f"{self.path}: {why}: give another folder with -o, or overwrite it with -O")
+            base = max((end for _, end in parts), default=0)
             if self._owner:
                 write_mark(folder, Mark(self._owner, base))
             os.fsync(folder)
@@ -202,6 +205,12 @@ class Parquet:
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
             raise failure(self.path, error) from error
+
+
+def _clash(part: str, columns: Sequence[Column]) -> str:
+    from gossamer.sinks.arrow import clash
+
+    return clash(part, columns)
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:

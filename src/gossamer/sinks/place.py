@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from gossamer.errors import ConfigError, UsageError
 from gossamer.masking import mask
@@ -84,11 +84,17 @@ def place(spec: str) -> Place:
     split = urlsplit(_REFERENCE.sub(_secret, spec))
     ours = FORMS[kind][1]
     pairs = parse_qsl(split.query, keep_blank_values=True)
-    url = urlunsplit(split._replace(query=urlencode([pair for pair in pairs if pair[0] not in ours])))
+    url = _joined(split._replace(query=urlencode([pair for pair in pairs if pair[0] not in ours])))
     bare = split._replace(netloc=split.netloc.rpartition("@")[2], query="", fragment="")
     given = {name: value for name, value in pairs if name in ours}
     shown = {name: value for name, value in given.items() if name in ("table", "collection", "hash", "list")}
-    return Place(kind, url, given, urlunsplit(bare._replace(query=urlencode(shown, safe="{}:"))))
+    return Place(kind, url, given, _joined(bare._replace(query=urlencode(shown, safe="{}:"))))
+
+
+def _joined(split: SplitResult) -> str:
+    """A URL; without a host, as of a server on a socket of this machine, `urlunsplit` would drop the `//`."""
+    url = urlunsplit(split)
+    return url if split.netloc else url.replace(":", "://", 1)
 
 
 def bare_secret(spec: str) -> bool:

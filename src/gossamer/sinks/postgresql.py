@@ -185,12 +185,7 @@ class Postgres:
         if kind not in RECORDS:
             self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
             self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        self._made(
-            called,
-            table.columns,
-            "_key",
-            f"table {called} of {self.where} is not gossamer's: name another with ?table=",
-        )
+        self._made(called, table.columns, "_key")
         if kind not in RECORDS:
             index = _quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
             if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
@@ -205,10 +200,11 @@ class Postgres:
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
+        self._base.execute(f"EXPLAIN {insert}")  # before the first row: whether its _key is a key
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
 
-    def _made(self, called: str, columns: Sequence[Column], key: str, foreign: str = "") -> None:
+    def _made(self, called: str, columns: Sequence[Column], key: str) -> None:
         """See that a table is there and has these columns."""
         found = self._base.execute(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
@@ -220,7 +216,9 @@ class Postgres:
             self._base.execute(f"CREATE TABLE IF NOT EXISTS {called} ({body}, PRIMARY KEY ({key}))")
             return
         if "_key" not in known:
-            raise UsageError(foreign)
+            raise UsageError(
+                f"table {called} of {self.where} is not gossamer's: name another with ?table=, or ?table=SCHEMA.NAME"
+            )
         for column in columns:
             kind, there = _TYPES[column.type], known.get(column.name)
             if there is not None and there != kind and there not in _WIDER.get(kind, ("text", "character varying")):

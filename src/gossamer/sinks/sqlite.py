@@ -10,28 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from operator import attrgetter
-from typing import Any
-
-import msgspec
+from collections.abc import Iterator, Mapping, Sequence
 
 from gossamer import wal
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.sinks import sqlite_history as past
+from gossamer.sinks.aside import Aside, Refuse
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
+from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names
 from gossamer.sinks.history import STORED, TAKEN
-from gossamer.sinks.jsonl import text
 from gossamer.sinks.sqlite_history import quoted as _quoted
-from gossamer.visit import PageRecord, Row
+from gossamer.sinks.sqlite_rows import careful, insert, loose, values
+from gossamer.visit import Row
 
 _TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
-_SIZES = (64, 16, 4, 1)
-"""Rows of a statement: few sizes, as compiled statements are kept."""
-_KEPT = frozenset((str, int, bool, type(None)))
-_WIDE = 2**63
-_RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 class Sqlite:
@@ -40,10 +32,13 @@ class Sqlite:
     Decimals are NUMERIC (15 digits).
     """
 
-    def __init__(self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0) -> None:
+    def __init__(
+        self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0, refuse: Refuse | None = None,
+    ) -> None:  # fmt: skip
         self.path = os.path.abspath(path)
         self._columns = columns
         self._overwrite = overwrite
+        self._refuse: Refuse = refuse or Aside(os.path.dirname(self.path)).refuse
         self._wait = wait
         """Seconds to wait for another process's transaction."""
         self._base: sqlite3.Connection | None = None
@@ -78,15 +73,13 @@ class Sqlite:
             kinds.setdefault(row.kind, []).append(row)
         with self._mapped(), self._transaction() as base:
             for kind, group in kinds.items():
-                loose = () if kind in self._columns else loose_names(group)
-                names, insert = self._inserts.get(kind) or self._table(base, kind, loose)
-                if kind not in RECORDS:
-                    group = past.changed(base, _name(kind), group)
-                values = _values(names, group)
-                try:
-                    _insert(base, insert, values)
-                except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
-                    _insert(base, insert, [_careful(names, row) for row in values])
+                found = () if kind in self._columns else loose_names(group)
+                into = self._inserts.get(kind) or self._table(base, kind, found)
+                typed = kind in self._columns
+                if _put(base, kind, into, group, typed):
+                    for row in group:
+                        if why := _put(base, kind, into, [row], typed):
+                            self._refuse(self.path, row, why)
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `parts.HistorySink`."""
@@ -138,18 +131,19 @@ class Sqlite:
         table = _name(kind)
         body = ", ".join(_column(column) for column in columns)
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
-        known = {name.lower(): name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+        there = base.execute(f"PRAGMA table_info({table})").fetchall()
+        known = {name.lower(): name for _, name, *_ in there}
         if "_key" not in known:
-            raise UsageError(
-                f"{self.path} has a table {kind} that is not gossamer's: give another file, or overwrite with -O"
-            )
+            raise UsageError(_foreign(self.path, kind))
+        if why := _held({name.lower(): kept for _, name, kept, *_ in there}, columns):
+            raise SinkError(f"{self.path}: {kind}: {why}: give another file with -o, or overwrite it with -O")
         room = max(0, MOST + len(columns) - len(known))
         columns += [Column(name, "any") for name in loose if name.lower() not in known][:room]
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
-        if kind not in RECORDS:
-            past.prepare(base, table, _quoted(f"_url of {kind}"))
+        if kind not in RECORDS and (foreign := past.prepare(base, table, _quoted(f"_url of {kind}"))):
+            raise UsageError(_foreign(self.path, foreign))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:
             between = {*known.values(), *names} - {"_key", EXTRA}
@@ -157,10 +151,12 @@ class Sqlite:
         listed = ", ".join(map(_quoted, names))
         changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
-        insert = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
+        around = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
+        if not _keyed(base, around, len(names)):
+            raise UsageError(_foreign(self.path, kind))
         if kind in self._columns:
-            self._inserts[kind] = names, insert
-        return names, insert
+            self._inserts[kind] = names, around
+        return names, around
 
     def _declared(self, kind: str) -> list[Column]:
         declared = self._columns.get(kind)
@@ -182,46 +178,50 @@ class Sqlite:
             raise _failure(self.path, error) from error
 
 
-def _values(names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
-    between, known = names[1:-1], frozenset(names)
-    record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
-    values = []
-    for row in rows:
-        data, extra = row.data, None
-        if type(data) is dict:
-            found: Any = map(data.get, between)
-            if undeclared_fields := undeclared(row, known):
-                extra = text(undeclared_fields)
-        else:
-            found = record(data) if record else [getattr(data, name, None) for name in between]
-        values.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
-    return values
+def _put(
+    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row], typed: bool
+) -> str:
+    """Write rows of a kind, or none of them: where the table has rules that somebody gave it, why it refuses them."""
+    base.execute("SAVEPOINT rows")
+    try:
+        if kind not in RECORDS:
+            rows = past.changed(base, _name(kind), rows)
+        cells = values(into[0], rows, cell if typed else loose)
+        try:
+            insert(base, into[1], cells)
+        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
+            insert(base, into[1], [careful(into[0], row) for row in cells])
+    except sqlite3.IntegrityError as error:
+        base.execute("ROLLBACK TO rows")
+        return str(error)
+    finally:
+        if base.in_transaction:
+            base.execute("RELEASE rows")
+    return ""
 
 
-def _insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back soon."""
-    width = len(values[0]) if values else 1
-    most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
-    row = f"({', '.join('?' * width)})"
-    while values:
-        size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
-        base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
-        values = values[size:]
+def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
+    """Whether rows can be upserted: the `_key` of a table is one."""
+    try:
+        base.execute(f"EXPLAIN {around[0]} ({', '.join('?' * width)}) {around[1]}", [None] * width)
+    except sqlite3.OperationalError as error:
+        if "ON CONFLICT" in str(error):
+            return False
+        raise
+    return True
 
 
-def _careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
-    """A row whose texts can be encoded; an integer beyond 64 bits is kept in `_extra`, with all its digits."""
-    row = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
-    wide = {
-        name: value
-        for name, value in zip(names, row, strict=True)
-        if isinstance(value, int) and not -_WIDE <= value < _WIDE
-    }
-    if wide:
-        row = [None if name in wide else value for name, value in zip(names, row, strict=True)]
-        row[-1] = text(wide | (msgspec.json.decode(row[-1]) if row[-1] else {}))
-    return row
+def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
+    """What would be kept otherwise than it is: texts in a column of numbers, which makes `7` of `007`. `there`: types of the columns."""
+    for column in columns:
+        kept, wanted = there.get(column.name.lower(), ""), _type(column)
+        if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):
+            return f"column {column.name} is {kept}, the items' is {wanted}"
+    return ""
+
+
+def _foreign(path: str, kind: str) -> str:
+    return f"{path} has a table {kind} that is not gossamer's, its _key is no primary key: give another file, or overwrite it with -O"
 
 
 def _name(kind: str) -> str:
@@ -230,9 +230,17 @@ def _name(kind: str) -> str:
 
 
 def _column(column: Column) -> str:
-    return f"{_quoted(column.name)} {_TYPES.get(column.type, 'TEXT')}" + (
-        " PRIMARY KEY" if column.name == "_key" else ""
-    )
+    return f"{_quoted(column.name)} {_type(column)}" + (" PRIMARY KEY" if column.name == "_key" else "")
+
+
+def _type(column: Column) -> str:
+    return _TYPES.get(column.type, "TEXT")
+
+
+def _holds_text(kept: str) -> bool:
+    """Whether a column of a type keeps text that looks like a number as it is: SQLite's own rule."""
+    kept = kept.upper()
+    return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 
 
 def _failure(path: str, error: sqlite3.Error | OSError) -> GossamerError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gossamer.sinks.history import HISTORY, SIGHTINGS, Past, State, fold, stored
-from gossamer.sinks.jsonl import text
+from gossamer.sinks.jsonl import text, whole
 from gossamer.visit import Row
 
 CHUNK = 500
@@ -16,8 +16,8 @@ _ITEMS = (
 )
 
 
-def prepare(base: sqlite3.Connection, table: str, index: str) -> None:
-    """Make what a kind of items needs beside its table."""
+def prepare(base: sqlite3.Connection, table: str, index: str) -> str:
+    """Make what a kind of items needs beside its table; the name of a table that is in the way, '' when none is."""
     base.execute(
         f"CREATE TABLE IF NOT EXISTS {HISTORY} (_kind TEXT, _key TEXT, _from TEXT, _until TEXT, _hash TEXT, _data TEXT, "
         "PRIMARY KEY (_kind, _key, _from)) WITHOUT ROWID"
@@ -26,6 +26,10 @@ def prepare(base: sqlite3.Connection, table: str, index: str) -> None:
         f"CREATE TABLE IF NOT EXISTS {SIGHTINGS} (_kind TEXT, _key TEXT, _run TEXT, PRIMARY KEY (_kind, _key)) WITHOUT ROWID"
     )
     base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {table} (_url)")
+    for name, needed in ((HISTORY, "_until"), (SIGHTINGS, "_run")):
+        if needed not in {column for _, column, *_ in base.execute(f"PRAGMA table_info({name})")}:
+            return name
+    return ""
 
 
 def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
@@ -74,7 +78,7 @@ def quoted(name: str) -> str:
 
 def clean(value: str) -> str:
     """A text that can be encoded."""
-    return value.encode("utf-8", "replace").decode()
+    return value if value.isascii() else whole(value)
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], State]:

@@ -33,7 +33,10 @@ class Warc:
         if self._overwrite:
             for start in self.parts.starts():
                 cdxj.forget(self.parts.where(start))
-        return self.parts.prepare()
+        length = self.parts.prepare()
+        last = max((start for start, here in self.parts.starts().items() if here), default=0)
+        cdxj.check(self.parts.where(last), length - last)
+        return length
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""

@@ -54,7 +54,13 @@ class Failed:
             if not file.exists() and not self._room():
                 return
             meta = Meta(
-                page.url, page.status, page.content_type or "", request.use, request.carry, request.depth, why[:2000]
+                page.url,
+                page.status,
+                page.content_type or "",
+                request.use,
+                request.carry,
+                request.depth,
+                why[:2000].encode("utf-8", "replace").decode(),
             )
             file.write_bytes(page.body)
             file.with_suffix(".json").write_bytes(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")

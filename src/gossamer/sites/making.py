@@ -13,12 +13,11 @@ from gossamer import url as urls
 from gossamer.assets import FILES, File, Named, marks
 from gossamer.parsing.view import View
 from gossamer.pipeline.schema import Fault, Schema, schema
-from gossamer.pipeline.steps import Fields, alike, ready, through
+from gossamer.pipeline.steps import Fields, alike, clean, content, ready, through, validate
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.running import Parsed
 from gossamer.sketch import Sketch
 
-_encode = msgspec.json.Encoder(order="sorted").encode
 LONGEST = 1000
 """Characters of a value that is told of an item that is kept aside."""
 
@@ -47,6 +46,7 @@ class Making:
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
+        self._own = any(step not in (clean, validate) for step in self._steps)
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
     def make(self, parsed: Parsed, view: View) -> list[Made]:
@@ -60,7 +60,7 @@ class Making:
         try:
             fields = Fields(items.plain(item), name, known)
         except Exception as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
-            return Made(name, {}, faults=[Fault(None, None, f"it cannot be written: {error}")])
+            return _unwritten(Made(name, {}), item, error)
         if known is not None and loose:
             for field, default in known.defaults.items():
                 if field not in fields:
@@ -71,15 +71,16 @@ class Making:
             end.item.kind, end.item, dropped=end.dropped, faults=end.faults, sketch=end.item.sketch, once=end.item.once
         )
         if made.dropped or made.faults:
+            made.fields = items.told(made.fields)[0] if made.faults and self._own else made.fields
             return made
-        if cls is not None and marks(cls):
-            made.names, made.beyond = self._named(cls, made.fields, view)
         try:
+            made.fields = _named_by_texts(items.plain(made.fields)) if self._own else made.fields
+            if cls is not None and marks(cls):
+                made.names, made.beyond = self._named(cls, made.fields, view)
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
-            made.content = xxhash.xxh3_64_hexdigest(_bytes(said))
+            made.content = xxhash.xxh3_64_hexdigest(content(said))
         except Exception as error:  # noqa: BLE001 - what a step put there
-            made.faults = [Fault(None, None, f"it cannot be written: {error}")]
-            return made
+            return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
         made.key = str(key) if key is not None else made.content
         return made
@@ -115,11 +116,23 @@ class Making:
         return found
 
 
-def _bytes(fields: dict[str, Any]) -> bytes:
+def _unwritten(made: Made, item: Any, error: Exception) -> Made:
+    """An item with values that cannot be written, kept aside with what of it can."""
     try:
-        return _encode(fields)
-    except UnicodeEncodeError:  # half a surrogate pair: sinks replace it
-        return repr(sorted(fields.items())).encode("utf-8", "surrogatepass")
+        made.fields, wrong = items.told(item)
+    except Exception:  # noqa: BLE001 - a model that does not even give its fields
+        wrong = {}
+    made.faults = [Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()] or [
+        Fault(None, None, f"it cannot be written: {items.said(error)}")
+    ]
+    return made
+
+
+def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
+    """Raises TypeError."""
+    if odd := [name for name in fields if not isinstance(name, str)]:
+        raise TypeError(f"the names in an item are texts, and {items.shown(odd[0])!r} is none")
+    return fields
 
 
 def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Callable[[LoadedSite], Making]:
@@ -141,7 +154,7 @@ def aside(made: Made) -> dict[str, Any]:
 
 
 def _told(fault: Fault) -> dict[str, Any]:
-    value = fault.value
+    value = items.shown(fault.value)
     if isinstance(value, str) and len(value) > LONGEST:
         value = value[:LONGEST] + "..."
     return {"field": fault.field, "value": value, "reason": fault.reason[:LONGEST]}

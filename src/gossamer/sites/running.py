@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.item import is_item
+from gossamer.item import is_item, said
 from gossamer.parsing.view import NEEDS, View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
@@ -56,7 +56,9 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     try:
         yielded = function.call(view)
         _sort(yielded if yielded is not None else (), view, parsed)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
         detail = _detail(loaded.path, error, function.call, yielded)
         return Parsed(error="parse", detail=detail, function=function.name)
     return parsed
@@ -74,7 +76,9 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
         _sort(follow(view), view, parsed)
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as in run
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as in run
         return [], _detail(loaded.path, error, follow, None)
     return parsed.requests, None
 
@@ -121,4 +125,4 @@ def _detail(path: Path, error: BaseException, function: Callable[..., Any], yiel
         where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
     else:
         where = path.name
-    return f"{where}: {type(error).__name__}: {error}"
+    return f"{where}: {type(error).__name__}: {said(error)}"

@@ -1,0 +1,68 @@
+"""Rows as cells of SQLite, and how many go in a statement."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any
+
+from gossamer.sinks.columns import EXTRA, cell, undeclared
+from gossamer.sinks.jsonl import number, parsed, text, whole
+from gossamer.visit import PageRecord, Row
+
+_SIZES = (64, 16, 4, 1)
+"""Rows of a statement: few sizes, as compiled statements are kept."""
+_KEPT = frozenset((str, int, bool, type(None)))
+_WIDE = 2**63
+_RECORD = frozenset(PageRecord.__struct_fields__)
+
+
+def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
+    """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
+    between, known = names[1:-1], frozenset(names)
+    record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
+    found_rows = []
+    for row in rows:
+        data, extra = row.data, None
+        if type(data) is dict:
+            found: Any = map(data.get, between)
+            if undeclared_fields := undeclared(row, known):
+                extra = text(undeclared_fields)
+        else:
+            found = record(data) if record else [getattr(data, name, None) for name in between]
+        found_rows.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
+    return found_rows
+
+
+def loose(value: Any) -> Any:
+    """A cell of a column without a type: there, text is no number to SQLite, so a Decimal is one where that is exact."""
+    if isinstance(value, Decimal) and isinstance(found := number(value) if value.is_finite() else None, float | None):
+        return found
+    return cell(value)
+
+
+def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
+    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back soon."""
+    width = len(values[0]) if values else 1
+    most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
+    row = f"({', '.join('?' * width)})"
+    while values:
+        size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
+        base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
+        values = values[size:]
+
+
+def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
+    """A row whose texts can be encoded; an integer beyond 64 bits is kept in `_extra`, with all its digits."""
+    row = [whole(value) if isinstance(value, str) else value for value in row]
+    wide = {
+        name: value
+        for name, value in zip(names, row, strict=True)
+        if isinstance(value, int) and not -_WIDE <= value < _WIDE
+    }
+    if wide:
+        row = [None if name in wide else value for name, value in zip(names, row, strict=True)]
+        row[-1] = text(wide | (parsed(row[-1]) if row[-1] else {}))
+    return row
