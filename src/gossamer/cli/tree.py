@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from gossamer.cli.streams import texts
 from gossamer.errors import FULL, DiskFull, GossamerError
 from gossamer.units import nearest
 
@@ -114,7 +115,7 @@ STOPPED, FORCED = 11, 13
 def run(words: list[str]) -> int:
     """Run one command; its exit code."""
     try:
-        with app.make_context("gossamer", below_zero(words)) as context:
+        with app.make_context("gossamer", below_zero(texts(words))) as context:
             done = app.invoke(context)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0
