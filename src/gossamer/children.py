@@ -64,8 +64,8 @@ class Children:
     async def _one(self) -> tuple[int, str, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gossamer.children", stdin=pipe, stdout=pipe, stderr=pipe,
-            start_new_session=True, limit=LINE,
+            sys.executable, "-P", "-m", "gossamer.children",  # -P: a site file here may be called as a module that we import
+            stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, limit=LINE,
         )  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None

@@ -22,6 +22,8 @@ from gossamer.request import Request, split
 
 CARRY = 4096
 """Most bytes of a request's `carry`, as JSON."""
+SHOWN = 200
+"""Letters of a TARGET, or of a line, in a message."""
 
 
 class Target(NamedTuple):
@@ -78,34 +80,51 @@ def read(text: str) -> Target:
     if text.startswith("sql:"):
         if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
             raise UsageError(
-                f"{text[:200]!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
+                f"{shown(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
             )
         return Target("sql", text[4:])
     if text.startswith("kafka://"):
         if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
-            raise UsageError(f"{text[:200]!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
+            raise UsageError(f"{shown(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
         return Target("kafka", text)
     if "://" in text:
         return Target("url", _url(text, text))
-    path = Path(text)
-    is_file = os.path.isfile(text)  # unlike Path's, it takes any text
-    if os.path.isdir(text) or (path.suffix == ".py" and is_file):
-        return Target("site", str(path))
+    return _path(text) or _bare(text)
+
+
+def _path(text: str) -> Target | None:
+    """A target that is there as a file or a folder."""
+    is_file = os.path.isfile(text)  # unlike Path's, these take any text
+    if os.path.isdir(text) or (text.endswith(".py") and is_file):
+        return Target("site", str(Path(text)))
     if is_file:
-        return Target("list", str(path))
-    if path.suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
+        return Target("list", str(Path(text)))
+    if os.path.exists(text):
+        raise UsageError(f"{text} is no plain file: send what it holds to stdin, as in gossamer crawl - < {text}")
+    return None
+
+
+def _bare(text: str) -> Target:
+    """A URL without its scheme."""
+    if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
         raise UsageError(
-            f"{text}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
+            f"{shown(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
         )
-    if "." in text.split("/", maxsplit=1)[0] or text.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == "localhost":
+    host = text.split("/", maxsplit=1)[0]
+    if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):  # mail's addresses have one
         return Target("url", _url(f"https://{text}", text))
-    raise UsageError(f"{text!r} is no URL, file or folder; write a URL as https://example.com/")
+    raise UsageError(f"{shown(text)!r} is no URL, file or folder; write a URL as https://example.com/")
 
 
-def _url(text: str, shown: str) -> str:
+def shown(text: str) -> str:
+    """A word of the user as a message has it: a line of a list may be a megabyte."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _url(text: str, given: str) -> str:
     found = urls.parse(text.strip())
     if found is None or not found.startswith(("http://", "https://")):
-        raise UsageError(f"{shown!r} is no http(s) URL")
+        raise UsageError(f"{shown(given)!r} is no http(s) URL")
     return found.partition("#")[0]
 
 
@@ -143,6 +162,10 @@ def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
         if line.startswith(b"{"):
             return seed(_decode(line))
         text = line.decode("utf-8")
+        if "\t" in text or "\r" in text:  # a URL's parser would drop them, and make one URL of two columns or lines
+            raise UsageError(
+                f"{shown(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
+            )
         return Request(_url(text, text))
     except UnicodeDecodeError:
         reason = "is no text in UTF-8"
@@ -156,7 +179,7 @@ def seed(line: SeedLine) -> Request:
     fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
     fields["url"] = _url(line.url, line.url)
     if not line.method.isalpha() or len(line.method) > 20:
-        raise ValueError(f"method {line.method!r} is none")
+        raise ValueError(f"method {shown(line.method)!r} is none")
     if line.carry is not None and len(msgspec.json.encode(line.carry)) > CARRY:
         raise ValueError(f"carry is larger than {CARRY} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:

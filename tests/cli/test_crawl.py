@@ -2,81 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import os
 import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-SRC = Path(__file__).resolve().parents[2] / "src"
-PAGES = 12
-
-
-class Pages(http.server.BaseHTTPRequestHandler):
-    """PAGES pages that link to one another, a robots.txt, a page that is slow."""
-
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        kind, status = "text/html", 200
-        if self.path == "/robots.txt":
-            kind, body = "text/plain", "User-agent: *\nDisallow: /secret/\n"
-        elif self.path in ("/", *(f"/{n}" for n in range(PAGES))):
-            links = "".join(f'<a href="/{n}">x</a>' for n in range(PAGES))
-            body = f'<title>t{self.path}</title>{links}<a href="/secret/">s</a><a rel="nofollow" href="/nf">n</a><a href="https://other.example/">o</a>'
-        else:
-            status, body = 404, "none"
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
-
-
-@pytest.fixture(scope="module")
-def web() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    run_json = tmp_path / ".gossamer" / "store" / "run.json"  # a store that a killed door left
-    if run_json.exists():
-        os.kill(json.loads(run_json.read_text())["pid"], signal.SIGTERM)
-
-
-def begin(room: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
-    env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
-    code = "from gossamer.cli import main; main()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
-    return subprocess.Popen([sys.executable, "-c", code, *words], cwd=room, env=env, **pipes)
-
-
-def gossamer(room: Path, *words: str, text: str = "") -> tuple[int, str, str]:
-    process = begin(room, *words)
-    out, err = process.communicate(text, timeout=60)
-    return process.returncode, out, err
+from cli.outside import PAGES, begin, gossamer, wait_for
 
 
 def adds_up(summary: dict[str, Any]) -> bool:
@@ -167,14 +100,6 @@ def test_a_list_with_bad_lines(room: Path, web: str) -> None:
     assert "urls.txt line 6" in err
     assert len((room / ".gossamer" / "c" / "rejected.jsonl").read_text().splitlines()) == 2
     assert gossamer(room, "crawl", "-", text="nonsense\n\x00\n")[0] == 2
-
-
-def wait_for(process: subprocess.Popen[str], out: Path, rows: int) -> None:
-    deadline = time.monotonic() + 30
-    while not out.exists() or out.read_text().count("\n") < rows:
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_ctrl_c_once_and_the_same_command_again(room: Path, web: str) -> None:

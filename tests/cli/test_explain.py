@@ -17,7 +17,7 @@ from gossamer.cli.tree import run
 
 LONG = "/" + "x" * 2100
 HERE = (
-    "/ok?b=1&a=2", "/ok?a=2&b=1&utm_source=x", "/loop", "/private/x", "/image", "/one", "/a.zip", LONG,
+    "/ok?b=1&a=2", "/ok?a=2&b=1&utm_source=x", "/loop", "/private/x", "/image", "/away", "/one", "/a.zip", LONG,
     "http://10.1.2.3/", "ftp://files.example/a", "http://joe:secret@127.0.0.1:1/", "http://127.0.0.1:1/",
 )  # fmt: skip
 QUIET = '<a rel="nofollow" href="/quiet">'
@@ -40,6 +40,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
             return self.answer(200, "text/plain", ROBOTS)
         if path == "/image":
             return self.answer(200, "image/png", b"\x89PNG\r\n\x1a\n" + bytes(100))
+        if path == "/away":
+            return self.answer(302, "text/html", b"", ("location", "file:///etc/passwd"))
         if path == "/loop":
             return self.answer(302, "text/html", b"", ("location", "/loop?again=1"))
         if path.startswith("/loop?"):
@@ -125,6 +127,7 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
         ("/private/x", "done (skipped: robots)", "line 3: Disallow: /private/", "robots.txt", "Disallow: /private/"),
         ("/private/y", "skipped (robots)", "line 3: Disallow: /private/", "robots.txt", "line 3: Disallow: /private/"),
         ("/image", "done (skipped: content-type)", "not one of text/", "content type", "not one of text/"),
+        ("/away", "done (skipped: filter)", "redirects to what is no http(s) URL", "redirect", "no http(s) URL"),
         ("/a.zip", "skipped (filter)", r"--exclude \.zip$", "exclude", r"--exclude \.zip$"),
         (LONG, "skipped (trap)", "at most 2083", "length", "2123 characters"),
         ("/a/b/a/b/a/b/a/b/a/b/a/b", "skipped (trap)", "repeat", "trap", "repeat"),

@@ -43,6 +43,7 @@ def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
         ("http://exa mple.com/", "no http(s) URL"), ("sitemap:s.xml", "no http(s) URL"), ("feed:", "no http(s) URL"),
         ("missing.txt", "no such file"), ("./missing", "no such file"), ("missing.py", "no such file"), ("word", "no URL, file or folder"),
         ("x" * 5000, "no URL, file or folder"), ("a\0b", "no URL, file or folder"), ("", "no URL, file or folder"), ("http://256.1.1.1/", "no http(s) URL"),
+        ("mailto:a@b.example", "no URL, file or folder"), ("a@b.example", "no URL, file or folder"), ("/dev/null", "send what it holds to stdin"),
     ],
 )  # fmt: skip
 def test_what_is_nothing_we_know_is_said_in_one_line(text: str, says: str) -> None:
@@ -65,6 +66,22 @@ def seeds(tmp_path: Path, text: str | bytes) -> tuple[list[Request], list[Reject
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     rejected: list[Rejected] = []
     return list(requests(read(str(path)), rejected)), rejected
+
+
+def test_what_was_given_is_shown_in_part(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        read("ftp://" + "x" * 100_000)
+    assert len(str(error.value)) < 400
+    _, rejected = seeds(tmp_path, "[" * 100_000)
+    assert len(rejected[0].reason) < 400
+
+
+def test_two_columns_or_lines_are_no_url(tmp_path: Path) -> None:
+    found, rejected = seeds(
+        tmp_path, "https://a.example/\thttps://b.example/\nhttps://c.example/\rhttps://d.example/\n"
+    )
+    assert found == []
+    assert [("a tab or a carriage return" in one.reason, one.line) for one in rejected] == [(True, 1), (True, 2)]
 
 
 def test_a_plain_list(tmp_path: Path) -> None:

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 def main() -> None:
     """The command `gossamer`."""
+    import contextlib
     import gc
     import sys
 
     gc.disable()  # what imports make is no garbage; a crawl enables it again (`process.settle_in`)
 
+    from gossamer.cli.streams import steady
+
+    steady()
     if sys.argv[1:] in (["version"], ["--version"]):  # asked by scripts: quick, without the tree
         from gossamer import __version__
 
-        print(f"gossamer {__version__}")
-        return
+        with contextlib.suppress(OSError):
+            print(f"gossamer {__version__}", flush=True)
+            return
+        sys.argv[1:] = ["version"]  # where it fails, the tree knows what to say
     from gossamer.cli.tree import run
 
     try:

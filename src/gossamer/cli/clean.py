@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
 from gossamer.cli.words import Option
 from gossamer.errors import UsageError
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from gossamer.cleaning import Cleaned
     from gossamer.settings import Settings
 
+OneCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Only this crawl (default: all).")]
 What = Annotated[list[str] | None, Option("--what", metavar="PART", help="Only this part; repeatable.")]
 Older = Annotated[str | None, Option("--older", metavar="TIME", help="Of this age (12h, 30d), whatever the part.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
 
 
 def clean(
-    what: What = None, older: Older = None, crawl: OfCrawl = None, dry_run: DryRun = False, data: Data = None,
+    what: What = None, older: Older = None, crawl: OneCrawl = None, dry_run: DryRun = False, data: Data = None,
     store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may still go on."""

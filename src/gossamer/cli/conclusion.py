@@ -54,6 +54,8 @@ def conclusion(
             return "done" if outcome == "done" else f"done ({outcome})", _said(last)
         if barred is not None:
             return f"done (skipped: {barred.verdict})", barred.rule
+        if last:
+            return f"done (skipped: {last.get('error')})", f"its answer decided so: {_said(last)}"
         return "done", "it was settled; the attempts log has no line of it any more"
     if attempts:  # not met as a page, but asked for
         said = f"it was asked for as a file of an item, or before a --fresh: {_said(attempts[-1])}"

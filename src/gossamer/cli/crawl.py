@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -171,9 +172,9 @@ def folder_of(targets: list[str]) -> Path:
     folder = Path(".")
     for target in targets:
         path = Path(target)
-        if path.suffix == ".py" and path.is_file():
+        if path.suffix == ".py" and os.path.isfile(target):
             folder = path.parent
-        elif "://" not in target and path.is_dir():
+        elif "://" not in target and os.path.isdir(target):
             folder = path
     return folder if (folder / "gossamer.toml").exists() else Path(".")
 
@@ -291,6 +292,8 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
+    if not summary.found and summary.state == "finished" and not words["refresh"]:  # a sitemap that is gone, or empty
+        remark(f"not one URL was found in the targets: gossamer attempts {summary.crawl} shows what they answered")
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.conclusion import Gate
 from gossamer.cli.hosts import spent
-from gossamer.cli.options import Data, Json, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.options import Data, Json, Setting, StoreUrl, only, opened, read_settings
 from gossamer.cli.turn import answered, turn
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, UsageError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gossamer.sites import LoadedSite
 
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
+Meant = Annotated[
+    str | None, Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host).")
+]
 Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
 From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
@@ -31,7 +34,7 @@ WAIT = 5.0
 
 
 def explain(
-    url: Url, crawl: OfCrawl = None, depth: Depth = None, page: From = None, data: Data = None, store: StoreUrl = None,
+    url: Url, crawl: Meant = None, depth: Depth = None, page: From = None, data: Data = None, store: StoreUrl = None,
     setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""

@@ -30,11 +30,11 @@ LAST = 2.0
 
 
 class Runner:
-    """One crawl in the foreground. The first SIGINT or SIGTERM stops it gracefully, the second at once."""
+    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
 
     def __init__(self, job: Job, *, quiet: bool, again: str) -> None:
         self.job, self.quiet, self.again = job, quiet, again
-        self.signals = 0
+        self.signals = self._met = 0
         self._began = time.time()
         self._stop: asyncio.Event | None = None
         self._task: asyncio.Task[Summary] | None = None
@@ -67,8 +67,10 @@ class Runner:
         settle_in()
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, self._signal)
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
+                loop.add_signal_handler(name, self._signal)
+                signal.signal(name, self._heard)  # also where a site's function keeps the loop, and does not end
         shown: Progress | None = None if self.quiet else progress()
         try:
             self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop))
@@ -125,18 +127,23 @@ class Runner:
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         remark(f"{summary.rejected} items are kept aside in {path}", self.quiet)
 
-    def _signal(self) -> None:
+    def _heard(self, *_: object) -> None:
+        """A signal, between any two steps of what runs."""
         self.signals += 1
-        if self.signals == 1:
-            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
-            if self._stop is not None:
-                self._stop.set()
-        else:
+        if self.signals == 2:
             timer = threading.Timer(LAST, self._gone)
             timer.daemon = True
             timer.start()
-            if self._task is not None:
-                self._task.cancel()
+
+    def _signal(self) -> None:
+        """A signal, in the loop."""
+        self._met += 1
+        if self._met == 1:
+            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
+            if self._stop is not None:
+                self._stop.set()
+        elif self._task is not None:
+            self._task.cancel()
 
     def _gone(self) -> None:
         remark(f"stopped at once; nothing is lost. Go on with: {self.again}")

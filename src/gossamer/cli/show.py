@@ -22,10 +22,14 @@ def remark(line: str, quiet: bool = False) -> None:
 
 
 def put_json(value: Any) -> None:
-    """One line of JSON on stdout."""
+    """One line of JSON on stdout; where that is not UTF-8, of ASCII alone."""
+    import json
+
     import msgspec
 
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    line = msgspec.json.encode(value)
+    plain = "utf" in (sys.stdout.encoding or "utf").lower()
+    sys.stdout.write((line.decode() if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()
 
 

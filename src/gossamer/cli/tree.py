@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from gossamer.errors import FULL, DiskFull, GossamerError, UsageError
+from gossamer.cli.streams import texts
+from gossamer.errors import FULL, DiskFull, GossamerError
 from gossamer.units import nearest
 
 ABOUT = "A web crawler that is polite, fast and never loses a URL."
@@ -114,7 +115,7 @@ STOPPED, FORCED = 11, 13
 def run(words: list[str]) -> int:
     """Run one command; its exit code."""
     try:
-        with app.make_context("gossamer", below_zero(readable(words))) as context:
+        with app.make_context("gossamer", below_zero(texts(words))) as context:
             done = app.invoke(context)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0
@@ -151,18 +152,6 @@ def in_the_way(error: OSError) -> int:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
         return say(f"{where}: {error.strerror}: give yourself the right to use it, or choose another", 4)
     return bug(error)
-
-
-def readable(words: list[str]) -> list[str]:
-    """The words as they are. Raises UsageError for bytes that are no text, which no store, log or URL could hold."""
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise UsageError(
-                f"{os.fsencode(word)!r} is no text in UTF-8: give the file or folder another name"
-            ) from None
-    return words
 
 
 def below_zero(words: list[str]) -> list[str]:

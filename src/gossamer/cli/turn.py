@@ -44,6 +44,11 @@ def answered(attempts: list[dict[str, Any]]) -> list[Gate]:
     """What the last answer was refused for: nobody knows a content type before."""
     from gossamer.collectors.transfer import ACCEPT
 
-    if attempts and attempts[-1].get("error") == "content-type":
+    last = attempts[-1] if attempts else {}
+    if last.get("outcome") != "skipped":
+        return []
+    if last.get("error") == "content-type":
         return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
+    if last.get("error") == "filter" and 300 <= (last.get("status") or 0) < 400:
+        return [Gate("redirect", "filter", "its answer redirects to what is no http(s) URL")]
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,8 +47,8 @@ def load_all(
     that take the arguments that none takes here."""
     sites: list[LoadedSite] = []
     for target in targets:
-        path = Path(target)
-        if "://" not in target and (path.is_dir() or (path.suffix == ".py" and path.is_file())):
+        path = Path(target)  # of an empty one, and of what is too long for a name, os.path says that nothing is there
+        if "://" not in target and (os.path.isdir(target) or (path.suffix == ".py" and os.path.isfile(target))):
             sites += load(path) if without is None else _loadable(path, [] if faults is None else faults)
     names: dict[str, LoadedSite] = {}
     for site in sites:

@@ -1,0 +1,69 @@
+"""Signals, processes and modules: what comes to a crawl from around it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cli.outside import PAGES, SRC, begin, gossamer, wait_for
+
+
+def test_a_terminal_that_closes(room: Path, web: str) -> None:
+    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1")
+    wait_for(process, room / "out.jsonl", 1)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode == 11
+    assert "Go on with" in err
+
+
+def test_nohup(room: Path, web: str) -> None:
+    process = begin(
+        room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "0.1", preexec_fn=_deaf_to_hup
+    )
+    wait_for(process, room / "out.jsonl", 1)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert (room / "out.jsonl").read_text().count("\n") == PAGES + 1
+
+
+def _deaf_to_hup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def test_ctrl_c_twice_ends_a_site_function_that_does_not_end(room: Path, web: str) -> None:
+    (room / "shop.py").write_text(
+        f"from pathlib import Path\n\nfrom gossamer import Site\n\nsite = Site('shop', seeds=['{web}/'])\n\n\n"
+        "@site.page()\ndef p(page):\n    Path('began.txt').write_text('x\\n')\n    while True:\n        pass\n"
+    )
+    process = begin(room, "crawl", "shop.py", "-o", "out.jsonl")
+    wait_for(process, room / "began.txt", 1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode == 13
+    assert "nothing is lost" in err
+
+
+def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: Path, web: str) -> None:
+    for name in ("calendar.py", "html.py", "email.py"):
+        (room / name).write_text("raise RuntimeError('not this one')\n")
+    code = "import sys; sys.path.remove(''); from gossamer.cli import main; main()"  # as the command has it
+    words = [sys.executable, "-c", code, "crawl", f"{web}/", "-o", "out.jsonl", "--delay", "0", "--processes", "2"]
+    done = subprocess.run(
+        words, cwd=room, env=os.environ | {"PYTHONPATH": str(SRC)}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert (room / "out.jsonl").read_text().count("\n") == PAGES + 1
+
+
+def test_a_sitemap_that_holds_nothing_is_told(room: Path, web: str) -> None:
+    code, _, err = gossamer(room, "crawl", f"sitemap:{web}/none.xml", "--name", "c", "-o", "out.jsonl")
+    assert code == 0
+    assert "not one URL was found in the targets: gossamer attempts c shows" in err
