@@ -111,14 +111,18 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
     client.hdel(channel.unacked_key, "")
     client.zrem(channel.unacked_index_key, "")
     client.srem(channel.keyprefix_queue % "celery.pidbox", "")
-    client.delete(f"gossamer-doctor.{MAILBOX}")
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second: of a priority
     with contextlib.closing(client.pubsub()) as listening:
-        listening.subscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
-        listening.get_message(timeout=5)
+        listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
+        listening.subscribe(
+            f"{channel.keyprefix_fanout}celeryev/worker.online"
+        )  # needs the rights that publishing does
+        for _ in range(2):
+            listening.get_message(timeout=5)
 
 
 def plain(error: BaseException) -> str:
     """A transport's error in one line, without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
-    return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text else text
+    return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text
