@@ -65,7 +65,7 @@ async def queues(scene: Scene, age: float) -> Found:
         return found + await rest
     except (kombu.exceptions.OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
         if scene.asked:
-            raise StoreError(f"the broker cannot be cleaned: {brokers.plain(error)}") from None
+            raise StoreError(f"the broker does not answer, or not as it must: {brokers.plain(error)}") from None
         return Found()
     finally:
         await asyncio.to_thread(connection.release)
