@@ -135,7 +135,8 @@ class Feeder:
         if time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
             share = f", {batch.share:.0%} of it" if batch.share is not None else ""
-            self._say(f"{self.source.name}: {self.read} URLs added{share}")
+            trouble = f"; {batch.trouble}" if batch.trouble else ""
+            self._say(f"{self.source.name}: {self.read} URLs added{share}{trouble}")
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))

@@ -6,7 +6,8 @@ import re
 
 MASK = "***"
 
-_USERINFO = re.compile(r"(?i)(?<!http)(?<!https)://[^\s\"'<>]*@|://[^/?#\s\"'<>]*@")
+_FORM = r"(?!(?-i:USER:PASSWORD@HOST)[^\s@]*(?:\s|$))"  # our own hints say how a URL is written
+_USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
 _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"

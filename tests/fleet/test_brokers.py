@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from fleet.crews import Fleet, Server, free_port, until
 from fleet.rabbit import SERVER, Rabbit
@@ -33,7 +36,18 @@ def test_urls(url: str, wanted: str, options: dict[str, object]) -> None:
     assert brokers.celery_url(url) == (wanted, options)
 
 
-@pytest.mark.parametrize("url", ["redis+cluster://h", "kafka://h", "http://h", "redis+sentinel://h:1", "nonsense"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis+cluster://h",
+        "kafka://h",
+        "http://h",
+        "redis+sentinel://h:1",
+        "nonsense",
+        "valkey://h:99999",
+        "amqp://u:p@h:x",
+    ],
+)
 def test_what_is_no_broker(url: str) -> None:
     with pytest.raises(ConfigError):
         brokers.celery_url(url)
@@ -92,3 +106,36 @@ def test_the_second_broker_serves_when_the_first_is_dead(server: Server, tmp_pat
     with Fleet(tmp_path, server.url(0), [dead, server.url(1)], "3s") as fleet:
         fleet.worker()
         whole(fleet, fleet.submit(*web.plan.seeds(), output="out/", delay="0.02"))
+
+
+def test_a_user_with_the_documented_rights_is_enough_and_one_without_is_told_at_once(
+    fleet: Fleet, server: Server, web: Web
+) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text()
+    rights = documented.partition("ACL SETUSER broker on >PASSWORD ")[2].partition("\n")[0].split()
+    with redis.Redis(port=server.port) as client:
+        client.execute_command("ACL", "SETUSER", "broker", "on", ">pa55w0rd", *rights)
+        client.execute_command(*["ACL", "SETUSER", "store", "on", ">pa55w0rd", "~{b:*", "~gossamer*", "+@all"])
+    who, where = "valkey://{}:pa55w0rd@", f"127.0.0.1:{server.port}/1"
+    fleet.brokers = [who.format("store") + where]
+    said = fleet.run("worker", code=8)
+    assert "see docs/fleet.md for the rights it needs" in said
+    assert "pa55w0rd" not in said
+    assert "docs/fleet.md" in fleet.run("clean", "--what", "queues", code=8)
+    fleet.brokers = [who.format("broker") + where]
+    fleet.worker()
+    whole(fleet, fleet.submit(*web.plan.seeds(), output="out/", delay="0.02"))
+    assert "Traceback" not in fleet.workers[0].said()
+
+
+def test_doctor_tells_of_each_broker(fleet: Fleet, server: Server) -> None:
+    dead = f"valkey://joe:geheim@127.0.0.1:{free_port()}/0"
+    fleet.brokers = [dead, server.url(1)]
+    found = [(one["what"], one["level"]) for one in fleet.json("doctor")]
+    assert [row for row in found if row[0] == "broker"] == [("broker", "warn"), ("broker", "ok")]
+    fleet.brokers = [dead]
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", "doctor"], env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 8
+    assert "bad   broker        valkey://***:***@127.0.0.1" in done.stdout

@@ -57,11 +57,18 @@ def test_the_wait_of_submit_ends_as_the_crawl_does(fleet: Fleet, web: Web) -> No
     )
 
 
-def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: Web) -> None:
+@pytest.mark.parametrize("everybody", [False, True])
+def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: Web, everybody: bool) -> None:
+    """`everybody`: a supervisor such as systemd tells the children, too."""
     worker = fleet.worker(processes=2)
     name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.3")
     until("pages", lambda: fleet.json("status", name)["pages"] > 10)
-    assert worker.stop() == 0
+    if everybody:
+        worker.signal(signal.SIGTERM)
+        assert worker.process.wait(10) == 0
+    else:
+        assert worker.stop() == 0
+    assert "Traceback" not in worker.said()
     with redis.Redis(port=server.port) as client:
         assert list(client.scan_iter(f"{{b:*}}{name}:l")) == []
         assert list(client.scan_iter("gossamer:slot:*")) == []

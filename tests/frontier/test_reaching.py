@@ -131,6 +131,17 @@ async def test_where_nobody_is_all_that_was_tried_is_named() -> None:
     assert "/nowhere/sock" in await refused("unix:///nowhere/sock")
 
 
+async def test_a_server_that_never_says_a_word_is_not_asked_for_minutes() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        began = time.monotonic()
+        assert "does not answer" in await refused(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    assert time.monotonic() - began < 6
+
+
 async def test_the_wrong_kind_of_server_is_told_with_the_url_to_write(service: Watched, whole_cluster: Cluster) -> None:
     master, replica, sentinel = service.servers[0].port, service.servers[1].port, service.sentinels[0].port
     node = whole_cluster.nodes[0].port

@@ -46,6 +46,7 @@ def test_secrets_are_masked_and_the_rest_is_legible(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "it wants one, as in redis://USER:PASSWORD@HOST (it was not given)",
         "https://example.com/", "https://example.com/a?page=2&sort=price", "https://example.com/?keyword=x&author=y&monkey=z",
         "https://medium.com/@user/post?x=1", "https://h/?q=a@b.test", "", "https://h/?tokenizer=1&assign=2&design=3", "connect to h:80 refused",
         "https://h:8080/a/b;c=d?compass=1", "https://h/a?passage=1&signal=2&assessment=3", "mail joe@example.com", "key", "https://h/?key",

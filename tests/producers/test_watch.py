@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -16,6 +17,8 @@ from e2e.runs import job
 from gossamer import seeding
 from gossamer.door import crawl
 from gossamer.errors import UsageError
+from gossamer.page import Page
+from gossamer.producers.watch import Watched
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
@@ -127,6 +130,22 @@ async def test_a_sitemap_that_is_away_for_a_while_is_asked_for_again(tmp_path: P
     await until(lambda: pages()["/p1"], "its entry")
     stop.set()
     assert (await running).pages == 1
+
+
+class Answers:
+    """A collector whose every answer is the same."""
+
+    def __init__(self, answer: Any) -> None:
+        self.collect = AsyncMock(return_value=answer)
+
+
+@pytest.mark.parametrize(("status", "said"), [(None, "gave no answer"), (404, "answered 404"), (304, "")])
+async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:
+    url = "https://a.example/feed"
+    watched = Watched(url, 60)
+    await watched.open(Answers(None if status is None else Page(url, status, [], b"", 0.0, 0.0, 0)))  # type: ignore[arg-type] # only what is asked of it
+    batch = await anext(aiter(watched.batches(None)))
+    assert batch.trouble == (said and f"{url} {said}")
 
 
 def test_watch_is_for_sitemaps_and_feeds(tmp_path: Path) -> None:

@@ -85,12 +85,14 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
+    from gossamer.cli.brokered import brokers
     from gossamer.cli.getting import browser, impersonated
     from gossamer.cli.proxied import proxies
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
-    return ours + await in_store(settings) + await in_cold(settings) + await proxies(settings)
+    stores = [*await in_store(settings), *await brokers(settings), *await in_cold(settings)]
+    return ours + stores + await proxies(settings)
 
 
 async def in_cold(settings: Settings) -> list[Finding]:

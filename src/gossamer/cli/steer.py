@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WAIT = 15.0
 """Seconds that stop and cancel wait for the crawl's process to end it."""
+QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 
 def pause(
@@ -118,15 +119,13 @@ async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]
         return f"nothing to pause, it is {_now(record)}", 0
     if record.state == "paused":
         return "it is paused already", 0
-    if record.state != "running":
-        return f"it is {record.state}: too late to pause", 0
-    await crawls.set(record.name, "paused", "by gossamer pause")
-    return f"paused; go on with: gossamer resume {record.name}", 0
+    if record.state == "running" and await _turned(crawls, record, "paused", "by gossamer pause"):
+        return f"paused; go on with: gossamer resume {record.name}", 0
+    return f"it is {(await crawls.need(record.name)).state}: too late to pause", 0
 
 
 async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
-    if lives and record.state == "paused":
-        await crawls.set(record.name, "running")
+    if lives and record.state == "paused" and await _turned(crawls, record, "running"):
         return "it goes on", 0
     if lives:
         return f"it is {record.state} already", 0
@@ -134,24 +133,31 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
         return f"it is {record.state}; begin anew with: {_command(record)} --fresh", 0
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
+    if record.fleet:
+        return f"it is {record.state}; go on with: {_command(record)}", 0
     return f"no process runs it; go on with: {_command(record)}", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives:
-        if record.state not in ("stopping", "cancelling"):
-            await crawls.set(record.name, "stopping", "by gossamer stop")
-        return await _ended(crawls, record, "its queue is kept")
+        if record.state in ("running", "paused") and not await _turned(crawls, record, "stopping", "by gossamer stop"):
+            return await _stop(crawls, await crawls.need(record.name), lives)
+        return await _ended(crawls, record)
     if record.state in ("running", "paused", "stopping"):
-        await crawls.set(record.name, "stopped", "its process had died")
-        return f"stopped; its process had died. Go on with: {_command(record)}", 0
+        died = "no worker of the fleet lives" if record.fleet else "its process had died"
+        await crawls.set(record.name, "stopped", died)
+        return f"stopped; {died}. Go on with: {_command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
 
 
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
-    if lives:
-        await crawls.set(record.name, "cancelling", "by gossamer cancel")
-        return await _ended(crawls, record, "its queue is dropped")
+    if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
+        return await _ended(crawls, record)
+    if lives:  # it took a step meanwhile, to its end maybe
+        from gossamer.frontier.crawls import ENDED
+
+        now = await crawls.need(record.name)
+        return await _cancel(crawls, now, now.state not in ENDED)
     if record.state in ("finished", "cancelled"):
         return f"nothing to cancel, it is {record.state}", 0
     from gossamer.frontier.clearing import drop_queue
@@ -161,16 +167,24 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
 
 
-async def _ended(crawls: Crawls, record: Record, what: str) -> tuple[str, int]:
+async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
+    """Change the state, unless somebody else did so meanwhile: a crawl that ended stays ended."""
+    from gossamer.frontier.tasks import Tasks
+
+    return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
+
+
+async def _ended(crawls: Crawls, record: Record) -> tuple[str, int]:
     """Wait until the crawl's own process has ended it."""
     from gossamer.frontier.crawls import ENDED
 
     for _ in range(int(WAIT * 10)):
         state, _reason = await crawls.state(record.name)
         if state in ENDED:
-            return f"{state}; {what}", 0
+            return f"{state}; {QUEUE.get(state, 'its queue is kept')}", 0
         await asyncio.sleep(0.1)
-    return f"asked its process {record.door.get('pid')} to end; it has not done so within {WAIT:.0f} s; {what}", 0
+    whom = "the fleet's workers" if record.fleet else f"its process {record.door.get('pid')}"
+    return f"asked {whom} to end it; it has not ended within {WAIT:.0f} s", 0
 
 
 def _now(record: Record) -> str:
@@ -180,4 +194,4 @@ def _now(record: Record) -> str:
 def _command(record: Record) -> str:
     import shlex
 
-    return f"gossamer crawl {shlex.join(record.spec.targets)} --name {record.name}"
+    return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(record.spec.targets)} --name {record.name}"

@@ -7,7 +7,7 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, MaybeCrawl, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
 from gossamer.cli.words import Option
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ RATE = 10
 def top(
     crawl: MaybeCrawl = None,
     once: Annotated[bool, Option("--once", help="One look, then end.")] = False,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Watch crawls, workers and hosts; Ctrl-C ends the watching, not the crawls."""
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_top(read_settings(data, store, setting), crawl, once))
+        asyncio.run(_top(read_settings(data, store, setting), crawl, once, as_json))
     return 0
 
 
-async def _top(settings: Settings, name: str | None, once: bool) -> None:
+async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) -> None:
     from gossamer.cli.show import console, dumb, put_json
 
     async with opened(settings) as store:
         looks = Looks(store, name)
-        if dumb() or once:
+        if dumb() or once or as_json:
             while True:
                 put_json(await looks.plain())
                 if once:

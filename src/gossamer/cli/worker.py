@@ -59,6 +59,14 @@ def _text(value: object) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
+async def _reached(settings: Settings) -> None:
+    """Raise StoreError or ConfigError when the store cannot be worked with."""
+    from gossamer.cli.options import opened
+
+    async with opened(settings):
+        pass
+
+
 def _run(settings: Settings, lanes: list[str], processes: int, name: str | None) -> int:
     from gossamer.cli.show import remark
     from gossamer.fleet import brokers
@@ -67,7 +75,8 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     host = platform.node()
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
     wanted = wanted if "@" in wanted else f"{wanted}@{host}"
-    brokers.check(app, settings.broker or (settings.store or "",))
+    asyncio.run(_reached(settings))  # before the broker, which may be the same server
+    brokers.check(settings.broker or (settings.store or "",), lanes)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")

@@ -14,6 +14,7 @@ import os
 import platform
 import signal
 import sys
+import time
 from typing import Any
 
 from celery import Celery, signals
@@ -35,10 +36,14 @@ VERSION = 1
 """Of the messages."""
 HANG = 60.0
 """Seconds beyond a slice after which its process is killed."""
+MEANT = 1.0
+"""Seconds after a stop began from which SIGTERM to a child means that child."""
 TASK = "gossamer.slice"
 
 _stopping = mmap.mmap(-1, 1)
-"""One byte that the main process and its children share: 1 when the worker was told to stop or drain."""
+"""One byte that the main process and its children share."""
+DRAIN, STOP = 1, 2
+"""What it says when the worker was told so."""
 
 
 def settings() -> Settings:
@@ -75,6 +80,8 @@ class _Now:
     child: Child | None = None
     runner: asyncio.Runner | None = None
     name = ""
+    told = 0.0
+    """When this child first saw that the worker is to stop."""
     lanes: tuple[str, ...] = ("http",)
 
 
@@ -120,6 +127,7 @@ def slice_(version: object = None, *words: Any, **_: object) -> None:
         )
         return
     lane, slot, ticket = words
+    signal.signal(signal.SIGTERM, _terminated)  # not sooner: billiard sets its own after the process is made
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -167,7 +175,7 @@ def _ready(**_: Any) -> None:
 
 @signals.worker_shutting_down.connect
 def _shutting_down(**_: Any) -> None:
-    _stopping[0] = 1
+    _stopping[0] = STOP
     if _Now.keeper is not None:
         _Now.keeper.me.state = "stopping"
 
@@ -176,6 +184,21 @@ def _shutting_down(**_: Any) -> None:
 def _shut_down(**_: Any) -> None:
     if _Now.keeper is not None:
         _Now.keeper.end()
+
+
+def _told() -> bool:
+    """Whether the worker was told to stop or drain, as a child asks."""
+    if _stopping[0] == STOP:
+        _Now.told = _Now.told or time.monotonic()
+    return bool(_stopping[0])
+
+
+def _terminated(*_: object) -> None:
+    """SIGTERM to a child. Supervisors tell all processes of a worker at once (systemd does): what the child has to do it hears from
+    the main process. Later it is meant: the main process was told to end at once."""
+    if _Now.told and time.monotonic() - _Now.told > MEANT:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 @signals.worker_process_init.connect
@@ -188,7 +211,7 @@ def _child(**_: Any) -> None:
     settle_in()
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    _Now.child = Child(Me(_Now.name, settings(), lambda: _stopping[0] == 1, _Now.lanes))
+    _Now.child = Child(Me(_Now.name, settings(), _told, _Now.lanes))
 
 
 @signals.worker_process_shutdown.connect
@@ -202,13 +225,13 @@ def _child_ends(**_: Any) -> None:
 
 def _drain() -> None:
     """No more slices here; those under way end."""
-    _stopping[0] = 1
+    _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])
 
 
 def _stop() -> None:
-    _stopping[0] = 1
+    _stopping[0] = STOP
     os.kill(os.getpid(), signal.SIGTERM)
 
 

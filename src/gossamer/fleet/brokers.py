@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -9,6 +12,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from gossamer.errors import ConfigError, StoreError
 from gossamer.masking import mask
 
+MAILBOX = "celery.pidbox"
+_OBJECT = re.compile(r"[\s:]*<redis\..*")
 SCHEMES = (
     "redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "valkey+sentinel", "amqp", "amqps",
 )  # fmt: skip
@@ -31,6 +36,11 @@ def celery_url(url: str) -> tuple[str, dict[str, Any]]:
     if scheme == "unix":
         path, _, query = rest.partition("?")
         return f"redis+socket://{path}{f'?virtual_host={db}' if (db := _one(query, 'db')) else ''}", {}
+    try:
+        for host in rest.partition("/")[0].rpartition("@")[2].split(","):
+            _ = urlsplit(f"//{host}").port
+    except ValueError as error:
+        raise ConfigError(f"broker {mask(url)}: {str(error)[:1].lower()}{str(error)[1:]}") from None
     if scheme.endswith("+sentinel"):
         return _sentinel(url)
     return f"{scheme.replace('valkeys', 'rediss').replace('valkey', 'redis')}://{rest}", {}
@@ -66,21 +76,53 @@ def urls(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     return found, options
 
 
-def check(app: Any, brokers: Sequence[str], seconds: float = 5.0) -> None:
-    """Raise StoreError when no broker answers, naming those that were tried."""
-    said = []
-    for url in urls(brokers)[0]:
-        connection = app.connection_for_write(url=url, connect_timeout=seconds)
+def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
+    """Raise StoreError when no broker can be used for these lanes, naming those that were tried."""
+    said = [tried(one, lanes) for one in brokers]
+    if all(said):
+        raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
+
+
+def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
+    """Why a broker cannot be used for these lanes, in one line that names it; empty when it can."""
+    kombu: Any = importlib.import_module("kombu")  # comes with Celery, untyped
+    (places, options), said = urls([broker]), ""
+    for place in places:
+        connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
         try:
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
-            return
+            for lane in lanes:
+                kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()  # as Celery does
+            if place.startswith(("redis", "sentinel")):
+                _allowed(connection.default_channel, lanes)
+            return ""
         except Exception as error:  # noqa: BLE001 - each transport has errors of its own
-            said.append(f"{mask(url)}: {_plain(error)}")
+            said = f"{mask(broker)}: {plain(error)}"
         finally:
             connection.release()
-    raise StoreError(f"no broker answers; tried {'; '.join(said)}")
+    return said
 
 
-def _plain(error: BaseException) -> str:
+def _allowed(channel: Any, lanes: Sequence[str]) -> None:
+    """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing changes."""
+    client = channel.client
+    for lane in lanes:
+        client.lrem(lane, 0, "")
+    client.hdel(channel.unacked_key, "")
+    client.zrem(channel.unacked_index_key, "")
+    client.srem(channel.keyprefix_queue % "celery.pidbox", "")
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second: of a priority
+    with contextlib.closing(client.pubsub()) as listening:
+        listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
+        listening.subscribe(
+            f"{channel.keyprefix_fanout}celeryev/worker.online"
+        )  # needs the rights that publishing does
+        for _ in range(2):
+            listening.get_message(timeout=5)
+
+
+def plain(error: BaseException) -> str:
+    """A transport's error in one line, without secrets."""
     cause = error.__cause__ or error
-    return mask(" ".join(str(cause).split()))[:200] or type(cause).__name__
+    text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
+    return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

@@ -51,7 +51,8 @@ class Keeper:
     def end(self) -> None:
         """Take the worker off the list."""
         self._over.set()
-        self._thread.join(5)
+        if self._thread.ident is not None:  # else the worker ended before it was ready
+            self._thread.join(5)
 
     def _run(self) -> None:
         asyncio.run(self._keep())

@@ -63,9 +63,9 @@ async def queues(scene: Scene, age: float) -> Found:
         empty = lanes - {lane for one in crew if one not in gone for lane in one.lanes} - {"http"}
         rest = asyncio.to_thread(_rest, connection, {one.name for one in gone}, empty, scene.broom.dry)
         return found + await rest
-    except (kombu.exceptions.OperationalError, *connection.connection_errors) as error:
+    except (kombu.exceptions.OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
         if scene.asked:
-            raise StoreError(f"the broker does not answer: {error}") from None
+            raise StoreError(f"the broker does not answer, or not as it must: {brokers.plain(error)}") from None
         return Found()
     finally:
         await asyncio.to_thread(connection.release)

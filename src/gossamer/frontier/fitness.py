@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -71,12 +72,13 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
 async def reach(store: Store, seconds: float) -> None:
     """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
     servers = store.client.servers
-    for attempt in range(max(1, int(seconds * 20))):
+    deadline = time.monotonic() + seconds  # one look may take 2 s, where nobody says no
+    while True:
         try:
             await (store.guard(cast(Awaitable[Any], store.client.ping())) if servers.embedded else servers.look())
             return
         except Away:
-            if attempt + 1 >= seconds * 20:
+            if time.monotonic() >= deadline:
                 raise
             await asyncio.sleep(0.05)
 

@@ -26,6 +26,8 @@ class Batch(NamedTuple):
     share: float | None = None
     editions: tuple[str, ...] = ()
     """By request: what makes it another one for the seen-set than the same URL before ('': nothing)."""
+    trouble: str = ""
+    """What could not be read just now, for a person."""
 
 
 class Source(Protocol):

@@ -49,6 +49,7 @@ class Watched:
         self.beside = split(url)[1]
         self.collector: Collector | None = None
         self._known: dict[str, Known] = {}
+        self._trouble = ""
 
     async def open(self, collector: Collector) -> None:
         """Nothing is asked for yet."""
@@ -58,13 +59,14 @@ class Watched:
         """What is new, for ever."""
         self._known = msgspec.convert(position or {}, dict[str, Known])
         while True:
+            self._trouble = ""
             async with contextlib.aclosing(self._read(self.url, 0)) as found:
                 async for some in found:
                     for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
                         yield Batch(
                             [Request(str(one)) for one, _ in part], [], None, editions=tuple(text for _, text in part)
                         )
-            yield Batch([], [], msgspec.to_builtins(self._known))
+            yield Batch([], [], msgspec.to_builtins(self._known), trouble=self._trouble)
             await asyncio.sleep(self.every)
 
     async def added(self, batch: Batch) -> None:
@@ -76,6 +78,8 @@ class Watched:
     async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[Entry, str]], None]:
         known = self._known.get(url, Known())
         page = await self._asked(url, known)
+        if page is None or page.status not in (200, 304):
+            self._trouble = f"{url} {'gave no answer' if page is None else f'answered {page.status}'}"
         if page is None or page.status != 200:
             inner = known.inner if page is not None and page.status == 304 else {}
             for one in [one for one, at in inner.items() if not at]:  # nobody says when those change

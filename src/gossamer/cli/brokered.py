@@ -1,0 +1,33 @@
+"""What `doctor` says of the fleet's brokers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gossamer.cli.doctor import Finding
+from gossamer.errors import ConfigError
+from gossamer.extras import install
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
+
+
+async def brokers(settings: Settings) -> list[Finding]:
+    """One for each broker that is named. One that fails is bad where no other serves."""
+    from gossamer.fleet.brokers import tried
+    from gossamer.masking import mask
+
+    if not settings.broker:
+        return []
+    try:
+        said = [await asyncio.to_thread(tried, one, ()) for one in settings.broker]
+    except ImportError:
+        return [Finding("broker", "warn", "not asked: Celery is not here", install("fleet"))]
+    except ConfigError as error:
+        return [Finding("broker", "bad", str(error))]
+    level = "bad" if all(said) else "warn"
+    return [
+        Finding("broker", level, why, "mend it, or name another broker", 8) if why else Finding("broker", "ok", f"{mask(one)} answers")
+        for one, why in zip(settings.broker, said, strict=True)
+    ]  # fmt: skip
