@@ -26,6 +26,7 @@ TEXT = f"{LONG} 1\n\n{LONG} 2\n\n{LONG} 3"
 COLUMN = f"<div class=part><div class='col a'>{BODY}</div></div>"
 LINES = f"{LONG}<br><br>" * 3
 MORE = f"<p>{LONG} 4</p>"
+POST = f"<article class=post><time>2</time><h2>H{{}}</h2><div class=in>{BODY}</div><div>Share</div></article>"
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
     (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
@@ -43,12 +44,13 @@ PAGES = [
     (f"<article>{BODY}<div><p><b>Like this?</b> Every week by mail.</p><form><input></form></div></article>", TEXT),
     (f"<div class=ArticleView_text>{BODY}<div class=ReaderComments_box>{MORE}</div></div>", TEXT),
     (f"<section><div><div class='a b c d'>{BODY}</div></div><hr><div><div class='a b c'>{BODY}</div></div></section>", f"{TEXT}\n\n{TEXT}"),
-    (f"<div class=item><dl><dt>Details<dd>By Ann.</dl><div itemprop=articleBody>{LINES}</div></div>", f"{LONG}\n{LONG}\n{LONG}"),
-    (f"<h1>Live</h1><div><article class=post><h2>Now</h2><div class=in>{BODY}{BODY}</div></article><article class=post><h2>Then</h2><div class=in>{BODY}{BODY}</div></article></div>", f"Now\n\n{TEXT}\n\n{TEXT}\n\nThen\n\n{TEXT}\n\n{TEXT}"),
+    (f"<main><div><p>Ann wrote this on a day.<div itemprop=articleBody>{LINES}</div><p>Back</div></main>", f"{LONG}\n{LONG}\n{LONG}"),
+    (f"<main><h1>Live</h1><ul><li>K</ul><div>{POST.format(1)}{POST.format(2)}{POST.format(3)}</div></main>", f"H1\n\n{TEXT}\n\nH2\n\n{TEXT}\n\nH3\n\n{TEXT}"),
     (f"<div class=qc-cmp2-container><div>{BODY * 3}</div></div><div class=text><h1>A</h1><p>{LONG}</div>", LONG),
     (f"<article>{BODY}<section><h3>Más información</h3>{MORE}</section><div><b>関連記事：</b>{MORE}</div></article>", f"{TEXT}"),
     (f"<article><h1>A</h1><div>3 hours ago</div><div>Ann Bell</div>{BODY}</article>", f"A\n\n{TEXT}"),
-    (f"<article>{BODY}<p>김기자 kim@example.com</p><p>Copyright ⓒ 한국신문</p></article>", TEXT),
+    (f"<article>{BODY}<p>Copyright ⓒ 한국신문</p></article>", TEXT),
+    (f"<article>{BODY}<div><h3><button>Why?</button></h3>{MORE}</div></article>", f"{TEXT}\n\nWhy?\n\n{LONG} 4"),
     (f"<article><div class=date>4 May</div>{BODY}<div class=date>5 May</div><div class=komentarze>{MORE}</div></article>", TEXT),
     (f"<div class=story><h1>A</h1><form>{BODY}</form></div>", f"A\n\n{TEXT}"),
     (f"<article>{BODY}<span class=img_descr>Somebody, somewhere</span><p>Lire aussi :</p></article>", TEXT),

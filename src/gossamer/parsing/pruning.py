@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import turbohtml
@@ -48,7 +49,7 @@ _BOILERPLATE: Final = re.compile(
 )
 _SMALL: Final = re.compile(
     r"(?:^|[\s_-])(?:paywall|regwall|cta|call-to-action|signin|login|inread|interstitial|date|datetime|time|views|counter|statistics?|"
-    r"(?:article|post|entry|news)-info|reading-time|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
+    r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
     re.IGNORECASE,
 )
 """What is boilerplate when it is no longer than `SHORT`, and may be around the text when it is longer."""
@@ -86,6 +87,19 @@ def size_of(element: Element) -> int:
     return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
 
 
+_ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
+
+
+@lru_cache(10_000)
+def _kind(name: str) -> int:
+    """When an element of a class or id is left out: always, as less than half of the text, when it is short, never."""
+    if _CONSENT.search(name):
+        return _ALWAYS
+    if called_boilerplate(name):
+        return _LESS
+    return _SMALLER if _SMALL.search(name) else _NEVER
+
+
 class Pruner:
     """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of the text."""
 
@@ -95,7 +109,7 @@ class Pruner:
         self._asking = set[Element]()
         for form in main.select("form")[:FORMS]:
             self._ask(form)
-        for title in main.select("h2, h3, h4, h5, h6, strong, b, span")[:TITLES]:
+        for title in main.select("h2, h3, h4, h5, h6, strong, b")[:TITLES]:
             if is_other(title.text):
                 self._other(title, main)
         self._kept = {main, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
@@ -132,16 +146,17 @@ class Pruner:
     def drops(self, element: Element) -> bool:
         if element.tag in SKIPPED:
             return not self._holds(element)
-        if element in self._asking:
+        if element.tag == "time":
+            return isinstance(element.parent, Element) and element.parent.tag in ("article", "header", "section")
+        if self._asking and element in self._asking:
             return element not in self._kept
         called = attribute_of(element, "class") or attribute_of(element, "id")
         if not called or element.tag == "blockquote" or element in self._kept:
             return False
-        if _CONSENT.search(called):
-            return True
-        if not called_boilerplate(called):
-            return _SMALL.search(called) is not None and element.tag not in HEADINGS and self._under(element, SHORT)
-        return self._under(element, self._total / 2)
+        kind = _kind(called)
+        if kind == _SMALLER:
+            return element.tag not in HEADINGS and self._under(element, SHORT)
+        return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
         """Whether an element's text is shorter, as all are when too many were asked."""
@@ -149,7 +164,9 @@ class Pruner:
         return self._asked > ASKED or size_of(element) < size
 
     def _holds(self, element: Element) -> bool:
-        """Whether what is never text holds some: a table or a quotation set as a figure, a form around the page."""
+        """Whether what is never text holds some: a table or a quotation set as a figure, a form around the page, a heading to click."""
+        if element.tag == "button":
+            return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
         if element.tag not in ("figure", "form"):
             return False
         self._asked += 1

@@ -36,7 +36,7 @@ _OTHER: Final = re.compile(_OTHERS, re.IGNORECASE)
 _EDGES: Final = " .:：…-—–*|[]()【】▶►•↓→\n\t\r\xa0"
 _COLOPHON: Final = re.compile(
     r"(?:copyright|©|ⓒ|\(c\)|all rights reserved|todos los derechos|alle rechte vorbehalten|tous droits|責任編輯|责任编辑|편집자)|"
-    r".*(?:all rights reserved|무단\s?전재)|[^.!?]{0,40}[\w.+-]+@[\w-]+\.[\w.]+\W*$",
+    r".*(?:all rights reserved|무단\s?전재)",
     re.IGNORECASE,
 )
 
@@ -60,9 +60,9 @@ def is_other(line: str) -> bool:
 
 
 def is_colophon(line: str) -> bool:
-    """Whether a last line has rights or an address of its author.
+    """Whether a last line tells whose the rights are.
 
-    >>> is_colophon("Kim kim@example.com"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
+    >>> is_colophon("© 2024 The Post"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
     (True, True, False)
     """
     return len(line) < 200 and _COLOPHON.match(line) is not None
