@@ -27,6 +27,7 @@ COLUMN = f"<div class=part><div class='col a'>{BODY}</div></div>"
 LINES = f"{LONG}<br><br>" * 3
 MORE = f"<p>{LONG} 4</p>"
 POST = f"<article class=post><time>2</time><h2>H{{}}</h2><div class=in>{BODY}</div><div>Share</div></article>"
+BOX = f"<div><h3>B</h3><p>{LONG} {LONG} {LONG}</p></div>"
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
     (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
@@ -54,6 +55,7 @@ PAGES = [
     (f"<article><div class=date>4 May</div>{BODY}<div class=date>5 May</div><div class=komentarze>{MORE}</div></article>", TEXT),
     (f"<div class=story><h1>A</h1><form>{BODY}</form></div>", f"A\n\n{TEXT}"),
     (f"<article>{BODY}<span class=img_descr>Somebody, somewhere</span><p>Lire aussi :</p></article>", TEXT),
+    (f"<div><h1>A</h1>{BODY}</div><div>{BOX * 4}</div>", f"A\n\n{TEXT}"),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
 ]  # fmt: skip

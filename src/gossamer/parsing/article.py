@@ -65,8 +65,8 @@ def blocks(tree: turbohtml.Document) -> list[Block]:
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
-    """The element of the main text: that of turbohtml, unless the page's one heading is in another article; where the text goes on
-    in elements alike, as around advertisements, what holds them all."""
+    """The element of the main text: that of turbohtml, unless the page's one heading is in another article, or over other
+    paragraphs; where the text goes on in elements alike, as around advertisements, what holds them all."""
     main = tree.main_content()
     headings = tree.select("h1")
     if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
@@ -74,6 +74,8 @@ def main_of(tree: turbohtml.Document) -> Element | None:
         around = main is not None and (article.closest("article") is main or main in article.ancestors)
         if not inside and not around:
             main = article
+    if len(headings) == 1 and main is not None and (box := _under(headings[0], main)) is not None:
+        main = box
     if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
         return None
     return _whole(tree, _body(main))
@@ -83,6 +85,22 @@ def _body(main: Element) -> Element:
     """What in an element is marked as the body of its article, when that is most of it."""
     bodies = main.select("[itemprop~=articleBody]") if main.attrs.get("itemprop") is None else []
     return bodies[0] if len(bodies) == 1 and size_of(bodies[0]) * 2 > size_of(main) else main
+
+
+def _under(heading: Element, main: Element) -> Element | None:
+    """What the page's one heading is in with paragraphs of its own, when the element that was found is beside it, as a column is."""
+    box = heading.parent
+    if (
+        not isinstance(box, Element)
+        or box.tag in ("body", "header")
+        or main in heading.ancestors
+        or box in main.ancestors
+    ):
+        return None
+    sizes = [
+        len(one.text) for one in box.children if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
+    ]
+    return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
 
 
 def _article(element: Element) -> Element | None:
