@@ -56,6 +56,9 @@ PAGES = [
     (f"<div class=story><h1>A</h1><form>{BODY}</form></div>", f"A\n\n{TEXT}"),
     (f"<article>{BODY}<span class=img_descr>Somebody, somewhere</span><p>Lire aussi :</p></article>", TEXT),
     (f"<div><h1>A</h1>{BODY}</div><div>{BOX * 4}</div>", f"A\n\n{TEXT}"),
+    (f"<div><div class=itemIntroText><p>{LONG} 0</div><div class=itemFullText>{BODY}</div></div>", f"{LONG} 0\n\n{TEXT}"),
+    (f"<article>{BODY}<table><tr><td><pre class=lnt>1\n2</pre><td><pre>x = 1\nx()</pre></table></article>", f"{TEXT}\n\nx = 1\nx()"),
+    (f"<article>{BODY}<table><tr><td class=date>4 May<td>Rain</table></article>", f"{TEXT}\n\n4 May\n\nRain"),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from gossamer.parsing.pruning import (
     Pruner,
     called_boilerplate,
     is_consent,
+    parted,
     prune,
     size_of,
 )
@@ -155,7 +156,9 @@ def _lead(main: Element) -> list[Block]:
     """The summary that stands just before the main text."""
     node = main.previous_sibling
     for _ in range(12):
-        if isinstance(node, Element) and _LEAD.search(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}"):
+        if isinstance(node, Element) and _LEAD.search(
+            parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
+        ):
             return [block for block in _kept(_walk(node)) if len(block.text) >= GOOD]
         node = node.previous_sibling if node is not None else None
     return []

@@ -42,7 +42,7 @@ _BOILERPLATE: Final = re.compile(
     r"author|bio|tags?|toolbar|tools|widget|sidebar|footer|nav|navigation|menu|pagination|pager|popup|modal|cookies?|readmore|more|"
     r"also|gallery|carousel|slideshow|slider|ratings?|print|hidden|sr-only|screen-reader|visually|signup|sign-up|donate|follow|"
     r"teaser|trending|popular|outbrain|taboola|jp-relatedposts|video|player|embed|meta|postmeta|dateline|timestamp|entry-date|"
-    r"post-date|copyright|toc|toc-[\w-]+|table-of-contents|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|"
+    r"post-date|copyright|toc|toc-[\w-]+|table-of-contents|lnt|linenos?|line-?numbers?|gutter|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|"
     r"yorum(?:lar)?|addthis|addtoany|wp-caption[\w-]*|(?:ima?ge?|photo|pic|foto)[_-]?(?:descr?|description|credit|text|info))(?:$|"
     r"[\s_-])",
     re.IGNORECASE,
@@ -57,13 +57,22 @@ _SMALL: Final = re.compile(
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+def parted(name: str) -> str:
+    """A class with its words apart.
+
+    >>> parted("itemIntroText")
+    'item-Intro-Text'
+    """
+    return name if name.islower() else _HUMP.sub("-", name)
+
+
 def called_boilerplate(name: str) -> bool:
     """Whether a class or id is one of what surrounds a text.
 
     >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
     (True, True, False)
     """
-    return _BOILERPLATE.search(name if name.islower() else _HUMP.sub("-", name)) is not None
+    return _BOILERPLATE.search(parted(name)) is not None
 
 
 _CONSENT: Final = re.compile(
@@ -155,7 +164,7 @@ class Pruner:
             return False
         kind = _kind(called)
         if kind == _SMALLER:
-            return element.tag not in HEADINGS and self._under(element, SHORT)
+            return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT)
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
