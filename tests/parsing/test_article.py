@@ -25,6 +25,9 @@ BODY = f"<p>{LONG} 1</p><p>{LONG} 2</p><p>{LONG} 3</p>"
 TEXT = f"{LONG} 1\n\n{LONG} 2\n\n{LONG} 3"
 COLUMN = f"<div class=part><div class='col a'>{BODY}</div></div>"
 LINES = f"{LONG}<br><br>" * 3
+MORE = f"<p>{LONG} 4</p>"
+POST = f"<article class=post><time>2</time><h2>H{{}}</h2><div class=in>{BODY}</div><div>Share</div></article>"
+BOX = f"<div><h3>B</h3><p>{LONG} {LONG} {LONG}</p></div>"
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
     (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
@@ -38,6 +41,24 @@ PAGES = [
     (f"<section>{COLUMN}<div>- Advertisement -</div>{COLUMN}</section>", f"{TEXT}\n\n{TEXT}"),
     (f"<section><div class=part>{BODY}</div><div class=part><p>{LONG} About us.</p></div></section>", TEXT),
     (f"<div class=article><h1>A</h1><br>{LINES}</div><div id=low>{BODY.replace('This', 'Our')}</div>", f"A\n\n{LONG}\n{LONG}\n{LONG}"),
+    (f"<article>{BODY}<figure><table><tr><td>Cell</table><figcaption>Above</figcaption></figure></article>", f"{TEXT}\n\nCell"),
+    (f"<article>{BODY}<div><p><b>Like this?</b> Every week by mail.</p><form><input></form></div></article>", TEXT),
+    (f"<div class=ArticleView_text>{BODY}<div class=ReaderComments_box>{MORE}</div></div>", TEXT),
+    (f"<section><div><div class='a b c d'>{BODY}</div></div><hr><div><div class='a b c'>{BODY}</div></div></section>", f"{TEXT}\n\n{TEXT}"),
+    (f"<main><div><p>Ann wrote this on a day.<div itemprop=articleBody>{LINES}</div><p>Back</div></main>", f"{LONG}\n{LONG}\n{LONG}"),
+    (f"<main><h1>Live</h1><ul><li>K</ul><div>{POST.format(1)}{POST.format(2)}{POST.format(3)}</div></main>", f"H1\n\n{TEXT}\n\nH2\n\n{TEXT}\n\nH3\n\n{TEXT}"),
+    (f"<div class=qc-cmp2-container><div>{BODY * 3}</div></div><div class=text><h1>A</h1><p>{LONG}</div>", LONG),
+    (f"<article>{BODY}<section><h3>Más información</h3>{MORE}</section><div><b>関連記事：</b>{MORE}</div></article>", f"{TEXT}"),
+    (f"<article><h1>A</h1><div>3 hours ago</div><div>Ann Bell</div>{BODY}</article>", f"A\n\n{TEXT}"),
+    (f"<article>{BODY}<p>Copyright ⓒ 한국신문</p></article>", TEXT),
+    (f"<article>{BODY}<div><h3><button>Why?</button></h3>{MORE}</div></article>", f"{TEXT}\n\nWhy?\n\n{LONG} 4"),
+    (f"<article><div class=date>4 May</div>{BODY}<div class=date>5 May</div><div class=komentarze>{MORE}</div></article>", TEXT),
+    (f"<div class=story><h1>A</h1><form>{BODY}</form></div>", f"A\n\n{TEXT}"),
+    (f"<article>{BODY}<span class=img_descr>Somebody, somewhere</span><p>Lire aussi :</p></article>", TEXT),
+    (f"<div><h1>A</h1>{BODY}</div><div>{BOX * 4}</div>", f"A\n\n{TEXT}"),
+    (f"<div><div class=itemIntroText><p>{LONG} 0</div><div class=itemFullText>{BODY}</div></div>", f"{LONG} 0\n\n{TEXT}"),
+    (f"<article>{BODY}<table><tr><td><pre class=lnt>1\n2</pre><td><pre>x = 1\nx()</pre></table></article>", f"{TEXT}\n\nx = 1\nx()"),
+    (f"<article>{BODY}<table><tr><td class=date>4 May<td>Rain</table></article>", f"{TEXT}\n\n4 May\n\nRain"),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
 ]  # fmt: skip

@@ -10,25 +10,25 @@ from typing import Any, Final, NamedTuple, TypeGuard
 import turbohtml
 
 from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.pruning import (
+    ASKED,
+    HEADINGS,
+    NODES,
+    SHORT,
+    UP,
+    Pruner,
+    called_boilerplate,
+    is_consent,
+    parted,
+    prune,
+    size_of,
+)
+from gossamer.parsing.textmarks import is_colophon, is_mark
 
 Element = turbohtml.Element
 
-NODES: Final = 50_000
-"""Nodes that are walked over."""
-SHORT: Final = 250
-"""Characters of a main text under which the whole page is looked at, too."""
-ASKED: Final = 200
-"""Elements called boilerplate whose share of the text is looked at; more are left out unseen."""
-UP: Final = 5
-"""Levels above an element in which its text may go on."""
 GOOD: Final = 80
 """Characters, links apart, that make a block a paragraph."""
-_SKIPPED: Final = frozenset(
-    (
-        "script", "style", "template", "noscript", "figure", "figcaption", "aside", "nav", "footer", "form", "button",
-        "select", "textarea", "svg", "iframe", "object", "head", "dialog", "video", "audio", "canvas", "math"
-    )
-)  # fmt: skip
 _INLINE: Final = frozenset(
     (
         "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "data", "del", "dfn", "em", "font",
@@ -36,37 +36,13 @@ _INLINE: Final = frozenset(
         "strong", "sub", "sup", "time", "tt", "u", "var", "wbr", "img", "picture", "source", "input"
     )
 )  # fmt: skip
-_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_BOILERPLATE: Final = re.compile(
-    r"(?:^|[\s_-])(?:share|sharing|sharedaddy|social|related(?:[\w-]*)|recommend(?:ed|ations?)?|newsletter|subscribe|subscription|"
-    r"promo|promotion|sponsor(?:ed)?|ads?|advert(?:isement|ising)?|banner|comments?|disqus|breadcrumbs?|caption|credits?|byline|"
-    r"author|bio|tags?|toolbar|tools|widget|sidebar|footer|nav|navigation|menu|pagination|pager|popup|modal|cookies?|readmore|more|"
-    r"also|gallery|carousel|slideshow|slider|ratings?|print|hidden|sr-only|screen-reader|visually|signup|sign-up|donate|follow|"
-    r"teaser|trending|popular|outbrain|taboola|jp-relatedposts|video|player|embed|meta|postmeta|dateline|timestamp|entry-date|"
-    r"post-date|copyright|addthis|addtoany|wp-caption[\w-]*)(?:$|[\s_-])",
-    re.IGNORECASE,
-)
+_PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
 _LEAD: Final = re.compile(
-    r"(?:^|[\s_-])(?:lead|lede|summary|standfirst|intro|deck|dek|subtitle|excerpt|sapo|vorspann|chapo)(?:$|[\s_-])",
+    r"(?:^|[\s_-])(?:lead|lede|leadin|summary|standfirst|intro|introduction|deck|dek|subtitle|sub-?head(?:ing|line)?|excerpt|abstract|"
+    r"sapo|"
+    r"vorspann|teaser-text|chapo|chapeau|sommario|entradilla|bajada|copete|bigode|linha-fina|лид|anons)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-
-_MARKS: Final = re.compile(
-    r"(?:(?:story|article) continues (?:below|after) (?:this )?)?advert(?:isement|ising)|sponsored(?: content)?|anzeige|werbung|"
-    r"publicit[éeà]|publicidade?|pubblicità|реклама|you (?:may|might) also like|(?:related|more) (?:stories|articles|news)|"
-    r"read (?:more|next|also)|see also|share this(?: article| story| post)?|(?:lesen sie|mehr) (?:auch|zum thema)|lire aussi|leer más",
-    re.IGNORECASE,
-)
-"""What stands alone between the parts of a text, and is none of it."""
-
-
-def called_boilerplate(name: str) -> bool:
-    """Whether a class or id is one of what surrounds a text.
-
-    >>> called_boilerplate("post sidebar"), called_boilerplate("article-body")
-    (True, False)
-    """
-    return _BOILERPLATE.search(name) is not None
 
 
 class Block(NamedTuple):
@@ -90,8 +66,8 @@ def blocks(tree: turbohtml.Document) -> list[Block]:
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
-    """The element of the main text: that of turbohtml, unless the page's one heading is in another article; where the text goes on
-    in elements alike, as around advertisements, what holds them all."""
+    """The element of the main text: that of turbohtml, unless the page's one heading is in another article, or over other
+    paragraphs; where the text goes on in elements alike, as around advertisements, what holds them all."""
     main = tree.main_content()
     headings = tree.select("h1")
     if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
@@ -99,7 +75,33 @@ def main_of(tree: turbohtml.Document) -> Element | None:
         around = main is not None and (article.closest("article") is main or main in article.ancestors)
         if not inside and not around:
             main = article
-    return _whole(tree, main) if main is not None else None
+    if len(headings) == 1 and main is not None and (box := _under(headings[0], main)) is not None:
+        main = box
+    if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
+        return None
+    return _whole(tree, _body(main))
+
+
+def _body(main: Element) -> Element:
+    """What in an element is marked as the body of its article, when that is most of it."""
+    bodies = main.select("[itemprop~=articleBody]") if main.attrs.get("itemprop") is None else []
+    return bodies[0] if len(bodies) == 1 and size_of(bodies[0]) * 2 > size_of(main) else main
+
+
+def _under(heading: Element, main: Element) -> Element | None:
+    """What the page's one heading is in with paragraphs of its own, when the element that was found is beside it, as a column is."""
+    box = heading.parent
+    if (
+        not isinstance(box, Element)
+        or box.tag in ("body", "header")
+        or main in heading.ancestors
+        or box in main.ancestors
+    ):
+        return None
+    sizes = [
+        len(one.text) for one in box.children if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
+    ]
+    return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
 
 
 def _article(element: Element) -> Element | None:
@@ -115,25 +117,33 @@ def _is_article(element: object) -> TypeGuard[Element]:
 
 def _whole(tree: turbohtml.Document, main: Element) -> Element:
     """What holds an element and its twins: those of the same tag and classes that go on with its text near by, in the same article."""
-    words = attribute_of(main, "class")
-    if not words:
+    names = attribute_of(main, "class").split()
+    if not names:
         return main
+    headings = tree.select("h1")
+    live = len(headings) == 1 and _article(headings[0]) is None
     above: list[Element] = []
     for node in main.ancestors:
         if not isinstance(node, Element) or node.tag in ("body", "html") or len(above) == UP:
             break
         above.append(node)
-        if _is_article(node):
+        if _is_article(node) and not live:
             break
     found, more = -1, 0
-    for twin in tree.find_all(main.tag, class_=words.split()[0], limit=ASKED):
-        if twin is main or attribute_of(twin, "class") != words or not (size := _paragraphs(twin)):
+    for twin in tree.find_all(main.tag, class_=names[0], limit=ASKED):
+        if twin is main or not _alike(attribute_of(twin, "class").split(), names) or not (size := _paragraphs(twin)):
             continue
         near = list(islice(twin.ancestors, UP))
         shared = next((place for place, one in enumerate(above) if one in near), None)
         if shared is not None:
             found, more = max(found, shared), more + size
     return above[found] if more * 2 > len(main.text) else main
+
+
+def _alike(one: list[str], other: list[str]) -> bool:
+    """Whether two elements' classes are the same, but for some that only one has, and that are no boilerplate's."""
+    few, many = sorted((set(one), set(other)), key=len)
+    return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
 
 def _paragraphs(element: Element) -> int:
@@ -146,53 +156,17 @@ def _lead(main: Element) -> list[Block]:
     """The summary that stands just before the main text."""
     node = main.previous_sibling
     for _ in range(12):
-        if isinstance(node, Element) and _LEAD.search(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}"):
+        if isinstance(node, Element) and _LEAD.search(
+            parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
+        ):
             return [block for block in _kept(_walk(node)) if len(block.text) >= GOOD]
         node = node.previous_sibling if node is not None else None
     return []
 
 
-def _size(element: Element) -> int:
-    """Characters of an element's text, scripts and styles apart."""
-    return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
-
-
-class _Pruner:
-    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of the text."""
-
-    def __init__(self, main: Element) -> None:
-        self._total = _size(main)
-        self._asked = 0
-        self._kept = {main, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
-
-    def drops(self, element: Element) -> bool:
-        if element.tag in _SKIPPED:
-            return True
-        called = attribute_of(element, "class") or attribute_of(element, "id")
-        if not called or element.tag == "blockquote" or not _BOILERPLATE.search(called) or element in self._kept:
-            return False
-        self._asked += 1
-        return self._asked > ASKED or _size(element) * 2 < self._total
-
-
-def prune(main: Element) -> None:
-    """Take all that is no part of its text out of an element."""
-    pruner = _Pruner(main)
-    waiting = [main]
-    for _ in range(NODES):
-        if not waiting:
-            return
-        for child in list(waiting.pop().children):
-            if isinstance(child, Element):
-                if pruner.drops(child):
-                    child.decompose()
-                else:
-                    waiting.append(child)
-
-
 def _walk(main: Element) -> list[Block]:
     """All blocks in an element, those of boilerplate left out."""
-    pruner = _Pruner(main)
+    pruner = Pruner(main)
     found: list[Block] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
@@ -240,12 +214,22 @@ def _kept(found: list[Block]) -> list[Block]:
             continue
         if not any(char.isalnum() for char in block.text):
             continue
-        if len(block.text) < 50 and _MARKS.fullmatch(block.text.strip(" .:…-—*|[]()")):
+        if is_mark(block.text):
             continue
         kept.append(block)
-    while kept and kept[-1].tag in _HEADINGS:
+    while kept and (kept[-1].tag in HEADINGS or is_colophon(kept[-1].text)):
         kept.pop()
-    return kept
+    return _begun(kept)
+
+
+def _begun(kept: list[Block]) -> list[Block]:
+    """The blocks without the short ones before the first sentence, as of dates and names; headings, lists, paragraphs stay."""
+    start = next((place for place, block in enumerate(kept) if _says(block)), 0)
+    return [block for place, block in enumerate(kept) if place >= start or block.tag not in _PLAIN]
+
+
+def _says(block: Block) -> bool:
+    return block.tag not in HEADINGS and (len(block.text) >= GOOD or block.text[-1] in ".!?…。！？।؟”»」")
 
 
 def _run(found: list[Block]) -> list[Block]:
@@ -272,12 +256,11 @@ def marked_down(page: Document, grows: bool) -> str:
     tree = page.tree
     if grows:
         return "\n\n".join(
-            f"{'#' * int(block.tag[1])} {block.text}" if block.tag in _HEADINGS else block.text
-            for block in blocks(tree)
+            f"{'#' * int(block.tag[1])} {block.text}" if block.tag in HEADINGS else block.text for block in blocks(tree)
         )
     body = tree.select_one("body")
     main = main_of(tree) or body
-    if main is None or body is None or _size(main) < min(SHORT, _size(body)):
+    if main is None or body is None or size_of(main) < min(SHORT, size_of(body)):
         main = body
     if main is None:
         return ""
