@@ -13,7 +13,7 @@ from cli.outside import PAGES, SRC, begin, gossamer, wait_for
 
 
 def test_a_terminal_that_closes(room: Path, web: str) -> None:
-    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1")
+    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1", preexec_fn=_hears_hup)
     wait_for(process, room / "out.jsonl", 1)
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=15)
@@ -30,6 +30,10 @@ def test_nohup(room: Path, web: str) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert (room / "out.jsonl").read_text().count("\n") == PAGES + 1
+
+
+def _hears_hup() -> None:  # the tests themselves may run under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _deaf_to_hup() -> None:

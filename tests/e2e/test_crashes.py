@@ -9,7 +9,7 @@ from pathlib import Path
 from e2e.runs import begin, command, job, rows
 from gossamer import url as urls
 from gossamer.road.reading import Reading, last_read
-from web import graph, preset, serve
+from web import Plan, graph, preset, serve
 
 DEATHS, PAGES = 3, 30
 FEWER = (
@@ -68,3 +68,20 @@ def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
     own = Reading(tmp_path)
     own.begins(3, 1 << 40)
     assert (last_read(tmp_path), last_read(tmp_path)) == ([(3, 1 << 40)], [])
+
+
+def test_a_page_too_deep_for_the_parser_ends_one_run_at_most(tmp_path: Path) -> None:
+    """turbohtml 1.15 ends the process on it; a newer one may not."""
+    (tmp_path / "deep.html").write_bytes(b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>")
+    (tmp_path / "index.html").write_bytes(b"<title>Home</title><a href=deep.html>1</a><a href=other.html>2</a>")
+    (tmp_path / "other.html").write_bytes(b"<title>Other</title><p>text")
+    with serve(Plan(folder=str(tmp_path), robots=("allow",))) as web:
+        one = job([web.url(0, "/index.html")], tmp_path)
+        codes, main = [], "from gossamer.cli import main; main()"
+        while not codes or codes[-1] == -signal.SIGSEGV:
+            door = begin(command(one), main)
+            _, err = door.communicate(timeout=60)
+            codes.append(door.returncode)
+    assert codes in ([0], [-signal.SIGSEGV, 0]), err
+    got = {row["url"].rpartition("/")[2]: row["error"] for row in rows(tmp_path / "out.jsonl")}
+    assert got == {"index.html": None, "deep.html": "parse" if len(codes) > 1 else None, "other.html": None}

@@ -32,6 +32,12 @@ _MERGES: Final = 20_000_000
 """Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy of all
 attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than 90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
+_START: Final = turbohtml.TokenType.START_TAG
+_END: Final = turbohtml.TokenType.END_TAG
+_VOID: Final = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+DEEP: Final = 400
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, beside scripts and styles."""
 _LONG: Final = 16_000
@@ -173,6 +179,21 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
     except LookupError:
         tree = _tree(body, None)
     return Document(tree, url, robots_header)
+
+
+def deep(body: bytes, content_type: str | None) -> bool:
+    """Whether elements may lie more than DEEP in one another. turbohtml 1.15 keeps 512 open at most, and at that very depth a table in an
+    element that is opened twice (`<a>`) ends the process: for pages under that suspicion, as it costs as much as to parse them."""
+    inside: list[str] = []
+    for token in turbohtml.tokenize(decode(body, content_type)):
+        if token.type is _START and token.tag not in _VOID:
+            inside.append(token.tag or "")
+            if len(inside) > DEEP:
+                return True
+        elif token.type is _END and token.tag in inside:
+            while inside.pop() != token.tag:
+                pass
+    return False
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:

@@ -80,6 +80,8 @@ class Reader:
 
     def shows(self, claim: Claim, page: Page) -> int:
         """How much text a page surely shows, in letters (`html.Document.shows`)."""
+        if _too_deep(claim, page):
+            return len(page.body)  # whatever it says: it is not read
         self.reading.begins(claim.bucket, claim.token)
         try:
             document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
@@ -101,6 +103,9 @@ class Reader:
             self.tap(claim, page)
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
+        if _too_deep(claim, page):
+            self.keep(page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep")
+            return Read(self._unread(claim, page), Taken(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
             document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
@@ -259,6 +264,11 @@ class Reader:
             mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
         return row
 
+    def _unread(self, claim: Claim, page: Page) -> list[Row]:
+        """The record of a page that cannot be parsed."""
+        record = page_record(claim.request, page, error="parse")
+        return [page_row(record, self.key(record.requested_url))] if self.pages else []
+
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
         """A sitemap or feed gives seeds; sitemaps of an index are followed three deep."""
         from gossamer.parsing.sitemaps import entries
@@ -275,6 +285,11 @@ class Reader:
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
         return Read([], taken, infrastructure=True, error=error)
+
+
+def _too_deep(claim: Claim, page: Page) -> bool:
+    """Whether a page that ended a process must not be parsed again."""
+    return claim.crashes > 0 and html.deep(page.body, page.content_type)
 
 
 def _reads(site: LoadedSite) -> bool:

@@ -1,0 +1,22 @@
+"""Pages whose elements lie so deep in one another that the parser may fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.parsing.html import DEEP, deep
+
+
+@pytest.mark.parametrize("page", [
+    b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>", b"</div>" * 600 + b"<b>" * (DEEP + 1), b"<i><b></i></u></b>" * 9 + b"<x>" * 500,
+])  # fmt: skip
+def test_deep(page: bytes) -> None:
+    assert deep(page, "text/html")
+
+
+@pytest.mark.parametrize("page", [
+    b"", b"<br><img src=/a>" * 3000, b"<div><ul><li>a</li></ul></div>" * 2000, b"<div>" * DEEP, b"<script>" + b"<b>" * 900,
+    "<p>\N{PILE OF POO}</p>".encode("utf-16") * 600,
+])  # fmt: skip
+def test_not_deep(page: bytes) -> None:
+    assert not deep(page, "text/html")
