@@ -105,7 +105,9 @@ class Reader:
             return self._sitemap(claim, page, error)
         if _too_deep(claim, page):
             self.keep(page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep")
-            return Read(self._unread(claim, page), Taken(), error="parse")
+            record = page_record(claim.request, page, error="parse")
+            row = page_row(record, self.key(record.requested_url))
+            return Read([row] if self.pages else [], Taken(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
             document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
@@ -263,11 +265,6 @@ class Reader:
         if self.duplicates != "off":
             mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
         return row
-
-    def _unread(self, claim: Claim, page: Page) -> list[Row]:
-        """The record of a page that cannot be parsed."""
-        record = page_record(claim.request, page, error="parse")
-        return [page_row(record, self.key(record.requested_url))] if self.pages else []
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
         """A sitemap or feed gives seeds; sitemaps of an index are followed three deep."""
