@@ -181,7 +181,7 @@ class Eater:
 
     def __init__(self) -> None:
         self.identity = Plain({}, {}, [], urls.registered_domain)
-        self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=1)  # as what ended a process is read again
+        self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)  # as what ended a process is read again
         taker = Taker(
             Scope.of([URL], "any"), seed=7, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda _: 0,
             key=urls.key, own=lambda host: host == "www.example.com", room=5000,

@@ -37,6 +37,9 @@ _END: Final = turbohtml.TokenType.END_TAG
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
+_ENDS: Final = frozenset(("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot"))
+"""Elements whose end tags are often left out, and what such a one may be in anew."""
+_HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
 DEEP: Final = 400
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, beside scripts and styles."""
@@ -187,7 +190,12 @@ def deep(body: bytes, content_type: str | None) -> bool:
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):
         if token.type is _START and token.tag not in _VOID:
-            inside.append(token.tag or "")
+            tag = token.tag or ""
+            if tag in _ENDS:  # the one before it ends here, though nothing says so
+                within = max((at for at, one in enumerate(inside) if one in _HOLD), default=-1)
+                if tag in inside[within + 1 :]:
+                    del inside[inside.index(tag, within + 1) :]
+            inside.append(tag)
             if len(inside) > DEEP:
                 return True
         elif token.type is _END and token.tag in inside:

@@ -285,8 +285,8 @@ class Reader:
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Whether a page that ended a process must not be parsed again."""
-    return claim.crashes > 0 and html.deep(page.body, page.content_type)
+    """Whether a page must not be parsed again: that it is to blame when its process ended is likely the second time alone."""
+    return claim.crashes > 1 and html.deep(page.body, page.content_type)
 
 
 def _reads(site: LoadedSite) -> bool:
