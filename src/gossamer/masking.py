@@ -92,6 +92,8 @@ _SECRET_LINE = re.compile(
     rb"(?im)^((?:proxy-)?authorization|cookie2?|[a-z0-9-]*(?:key|token|auth|secret)[a-z0-9-]*):[ \t]*[^\r\n]+"
 )
 
+_SECRET_WORDS = (b"cookie", b"key", b"token", b"auth", b"secret")
+
 
 def mask_head(head: bytes) -> bytes:
     r"""The head of a request without the values of the headers whose names speak of a secret.
@@ -99,7 +101,10 @@ def mask_head(head: bytes) -> bytes:
     >>> mask_head(b"GET / HTTP/1.1\r\nCookie: a=b\r\n\r\n")
     b'GET / HTTP/1.1\r\nCookie: ***\r\n\r\n'
     """
-    return _SECRET_LINE.sub(rb"\1: ***", head)
+    small = head.lower()
+    if any(word in small for word in _SECRET_WORDS):  # a look at each line costs ten times that
+        return _SECRET_LINE.sub(rb"\1: ***", head)
+    return head
 
 
 class Secret:

@@ -27,8 +27,7 @@ PROFILE, UNCHANGED = (
 REMEMBERED = 50_000
 """Bodies that are known again, the last ones."""
 _encode = msgspec.json.Encoder().encode
-_TRANSFER = re.compile(rb"(?im)^transfer-encoding:")
-_CODING = re.compile(rb"(?im)^content-encoding:[ \t]*([^\r\n]*)")
+_TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32 = [a + b for a in _LETTERS for b in _LETTERS]  # base64.b32encode takes five times as long
@@ -68,17 +67,14 @@ class Records:
         """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called `name`."""
         date, (sent, head, body) = moment(raw.at), (raw.exchange.sent, raw.exchange.head, raw.exchange.body)
         if b"ransfer-" in head:  # the coding is taken off; who reads the record must not look for chunks
-            head = _TRANSFER.sub(b"X-Crawler-Transfer-Encoding:", head)
-        hashed, coding = sha1(body, usedforsecurity=False).digest(), _CODING.search(head)
+            head = _TRANSFER.sub(b"\nX-Crawler-Transfer-Encoding:", head)
+        hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(head)
         answer, kind, digest = self._id(), "response", _digest(hashed)
         fields = "WARC-Truncated: length\r\n" if raw.cut else ""
         if raw.status == 304:
             kind, body, digest = "revisit", b"", "-"
             fields = f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
-        elif (
-            body
-            and (first := self._first((hashed, coding[1] if coding else b""), First(at, raw.url, date))) is not None
-        ):
+        elif body and (first := self._first((hashed, coding), First(at, raw.url, date))) is not None:
             kind, body = "revisit", b""
             fields = f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
         if digest != "-":
@@ -92,7 +88,7 @@ class Records:
             f"{fields}Content-Type: application/http; msgtype=response\r\n"
             f"Content-Length: {len(head) + len(body)}\r\n\r\n"
         )
-        data = member(said.encode("utf-8", "replace"), head, body, packed=coding is not None)
+        data = member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
         mime = raw.content_type.partition(";")[0].strip() or "-" if kind == "response" else "warc/revisit"
         method = msgspec.UNSET if raw.asked.method == "GET" else raw.asked.method
         place = Place(raw.url, mime, str(raw.status), digest, str(len(data)), str(offset), name, method)
@@ -123,6 +119,11 @@ class Records:
         self._made += 1
         text = f"{self._seed + self._made:030x}"
         return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[12:15]}-8{text[15:18]}-{text[18:]}>"
+
+
+def _coding(head: bytes) -> bytes:
+    """The first Content-Encoding of a head, in lower letters; b"" where there is none."""
+    return head.lower().partition(b"\ncontent-encoding:")[2].partition(b"\n")[0].strip()
 
 
 def _digest(hashed: bytes) -> str:
