@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+import pytest
 
 from cli.test_verbs import B, Desk, desk, fill, state
 from gossamer.cli.tree import app
@@ -77,3 +78,9 @@ def test_workers_are_told(desk: Desk) -> None:
     desk.do(lambda store: Crew(store).beat(worker))
     assert act(desk, "workers", "drain", "w") == {"order": "drain", "workers": ["w@here"]}
     assert act(desk, "workers", "stop", "all") == {"order": "stop", "workers": ["w@here"]}
+
+
+@pytest.mark.parametrize("option", ["--tz", "--missed", "--jitter", "--spread", "--overlap"])
+def test_an_empty_option_of_a_schedule_is_no_default(desk: Desk, option: str) -> None:
+    assert desk("schedule", "add", "nightly", "30 4 * * *", "https://a.example/", option, "")[0] == 2
+    assert desk.json("schedule", "list") == []

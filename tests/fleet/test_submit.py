@@ -105,3 +105,13 @@ def test_waiting_is_ended_by_a_signal_and_the_crawl_is_not(fleet: Fleet) -> None
     assert process.returncode == 11
     assert "c goes on on the fleet. Wait again with: gossamer submit https://a.invalid/ --name c --wait" in err
     assert fleet.json("status", "c")["state"] == "running"
+
+
+def test_lines_that_are_no_requests_are_told(fleet: Fleet) -> None:
+    (fleet.folder / "odd.txt").write_text("https://a.invalid/\nfoo bar\nftp://x/\n")
+    with submitting(fleet, "odd.txt", "--name", "c") as process:
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "c\n")
+    assert "odd.txt line 2: " in err
+    assert "2 bad lines are kept aside in .gossamer/c/rejected.jsonl; the rest was taken" in err
+    assert "--name ''" in fleet.run("submit", "https://a.invalid/", "--name", "", code=2)

@@ -176,7 +176,7 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
     if not words["targets"]:
         raise UsageError("no TARGET given: write gossamer schedule add NAME 'CRON LINE' TARGET...")
-    missed, colon, most = (words["missed"] or "run").partition(":")
+    missed, colon, most = ("run" if words["missed"] is None else words["missed"]).partition(":")
     if missed not in MISSED or (colon and missed != "all"):
         raise UsageError(f"--missed {words['missed']!r}: it is run, skip, all (at most 10) or all:N")
     try:
@@ -184,8 +184,8 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     except ValueError as error:
         raise UsageError(f"--missed {words['missed']!r}: {error}") from None
     return Schedule(
-        name=words["name"], cron=words["cron"], zone=words["tz"] or "UTC", jitter=read("jitter", units.seconds, 0.0),
-        spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
+        name=words["name"], cron=words["cron"], zone="UTC" if words["tz"] is None else words["tz"],
+        jitter=read("jitter", units.seconds, 0.0), spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
         overlap=read("overlap", lambda value: units.one_of(OVERLAP, value), "skip"), task=task_of(words),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawling
@@ -51,7 +52,7 @@ class Submission:
         """Once workers may take it up."""
         self.given = False
         """All that it holds is in."""
-        self._signals, self._last = 0, list[str]()
+        self._signals, self._last, self._began = 0, list[str](), time.time()
         self._again = f"gossamer submit {shlex.join(crawling.again(sys.argv[2:]))}"
 
     def run(self) -> int:
@@ -66,11 +67,13 @@ class Submission:
             return await self._cut_off()
 
     async def _submitted(self) -> int:
+        from gossamer.cli.running import aside
         from gossamer.cli.show import put_json
         from gossamer.submit import seen, submit, wait
 
         await submit(self.job, self._say, self._begun)
         self.given = True
+        aside(self.job, self.name, self._began, self.quiet)
         if self.waits:
             return crawling.finish(await wait(self.job.settings, self.name), False, self.job, self.words)
         if self.json:
