@@ -28,7 +28,6 @@ LOOK = 0.5
 
 
 Say = Callable[[str], None]
-CUT = "its submit was cut off before the crawl began: submit it again"
 
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
@@ -64,8 +63,8 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
                 await feed(bare, store, given.sources, say, begin_now)
-            except (GossamerError, asyncio.CancelledError) as error:
-                await tasks.turn(setup.crawl, "paused", "stopped", str(error) or CUT)
+            except GossamerError as error:
+                await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise
         return setup.crawl
     finally:

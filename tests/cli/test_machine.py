@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -84,3 +85,15 @@ def test_workers_are_told(desk: Desk) -> None:
 def test_an_empty_option_of_a_schedule_is_no_default(desk: Desk, option: str) -> None:
     assert desk("schedule", "add", "nightly", "30 4 * * *", "https://a.example/", option, "")[0] == 2
     assert desk.json("schedule", "list") == []
+
+
+def test_a_run_by_hand_that_cannot_begin_is_over_at_once(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text("https://a.example/\n")
+    assert desk("schedule", "add", "s", "30 4 * * *", "urls.txt")[0] == 0
+    assert desk.json("schedule", "run", "s", "--quiet")["pending"] == 1
+    assert desk("schedule", "add", "t", "30 4 * * *", "urls.txt")[0] == 0
+    (tmp_path / "urls.txt").unlink()
+    assert desk("schedule", "run", "t")[0] == 2
+    row = next(one for one in desk.json("schedule", "list") if one["schedule"] == "t")
+    assert (row["open"], row["outcome"], row["failed"]) == ([], "failed", 1)
+    assert "urls.txt: no such file" in row["reason"]

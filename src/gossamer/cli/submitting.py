@@ -29,7 +29,7 @@ def submit(**words: Any) -> int:
     job = crawling.job_of(words, shared=True)
     crawling.warn(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
-    return Submission(job, words).run()
+    return Submission(job, words, f"gossamer submit {shlex.join(crawling.again(sys.argv[2:]))}").run()
 
 
 def _signature() -> inspect.Signature:
@@ -45,19 +45,24 @@ vars(submit)["__signature__"] = _signature()
 class Submission:
     """One `submit`. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, the second at once."""
 
-    def __init__(self, job: Job, words: dict[str, Any]) -> None:
-        self.job, self.words = job, words
+    def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
+        """`words`: at least quiet, json and wait; `again`: the command that goes on."""
+        self.job, self.words, self._again = job, words, again
         self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
         self.name = ""
         """Once workers may take it up."""
         self.given = False
         """All that it holds is in."""
         self._signals, self._last, self._began = 0, list[str](), time.time()
-        self._again = f"gossamer submit {shlex.join(crawling.again(sys.argv[2:]))}"
+        self._were: dict[signal.Signals, Any] = {}
 
     def run(self) -> int:
         """To its end; the exit code."""
-        return asyncio.run(self._run())
+        try:
+            return asyncio.run(self._run())
+        finally:
+            for name, was in self._were.items():
+                signal.signal(name, was)
 
     async def _run(self) -> int:
         self._listen()
@@ -111,7 +116,7 @@ class Submission:
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
-                signal.signal(name, heard)
+                self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
         """Say what is in so far, and what goes on with it."""
