@@ -58,9 +58,17 @@ class Feeder:
         self._store, self._crawl = bench.store, bench.setup.crawl
         self._looked = self._told = time.monotonic()
         self.read = 0
+        self._share: float | None = None
 
     async def run(self) -> None:
-        """To the producer's end, if it has one."""
+        """To the producer's end, if it has one; where it is cut off it says how far it came."""
+        try:
+            await self._to_end()
+        except asyncio.CancelledError:
+            self._say(self._line())
+            raise
+
+    async def _to_end(self) -> None:
         position = await position_of(self._store, self._crawl, self.source.name)
         async for batch in self.source.batches(position and position["at"]):
             await self._patiently(partial(self.add, batch))
@@ -68,7 +76,8 @@ class Feeder:
             await self.source.added(batch)
             self._again = self._again and batch.position is None
             self.read += len(batch.requests)
-            self._progress(batch)
+            self._share = batch.share
+            self._progress(batch.trouble)
             await self._patiently(self._room)
             await asyncio.sleep(0)
         last = await position_of(self._store, self._crawl, self.source.name)
@@ -131,12 +140,14 @@ class Feeder:
         most = int(info.get("maxmemory", 0))
         return bool(most) and int(info.get("used_memory", 0)) > FULL * most
 
-    def _progress(self, batch: Batch) -> None:
+    def _progress(self, trouble: str) -> None:
         if time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
-            share = f", {batch.share:.0%} of it" if batch.share is not None else ""
-            trouble = f"; {batch.trouble}" if batch.trouble else ""
-            self._say(f"{self.source.name}: {self.read} URLs added{share}{trouble}")
+            self._say(self._line() + (f"; {trouble}" if trouble else ""))
+
+    def _line(self) -> str:
+        share = f", {self._share:.0%} of it" if self._share is not None else ""
+        return f"{self.source.name}: {self.read} URLs added{share}"
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
@@ -195,6 +206,16 @@ async def unread(store: Store, crawl: str) -> list[str]:
     """The producers that began and did not come to their end."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(_positions(crawl))))
     return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
+
+
+async def broken_off(store: Store, crawl: str) -> list[str]:
+    """Those of them that nobody brings to their end now."""
+    pipe = store.client.pipeline(transaction=False)
+    pipe.time()
+    pipe.zrange(_leases(crawl), -1, -1, withscores=True)
+    (seconds, micros), last = await store.guard(pipe.execute())
+    held = bool(last) and last[0][1] > seconds * 1000 + micros // 1000
+    return [] if held else await unread(store, crawl)
 
 
 async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:

@@ -45,7 +45,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     sites = site_files.load_all(job.targets, job.args)
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
-    name = job.name or targets.crawl_name(read, [site.name for site in sites])
+    name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
     check_name(name)  # before the first folder of that name
     rejected: list[targets.Rejected] = []
     short, sources = divided(read, job.watch) if only is None else ([], [])

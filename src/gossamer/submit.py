@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 
@@ -28,8 +27,12 @@ from gossamer.summary import Summary
 LOOK = 0.5
 
 
-async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
-    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are. Raises GossamerError."""
+Say = Callable[[str], None]
+
+
+async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
+    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are, `begun` the name, once workers may
+    take the crawl up: long lists follow. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -42,21 +45,37 @@ async def submit(job: Job, say: Callable[[str], None] = lambda _: None) -> str:
     try:
         setup.store = store.url
         record, over = await begin(setup, store, job, "paused")
-        if over is None:
+        if over is not None:
+            begun(setup.crawl)
+        else:
             tasks = Tasks(store)
             bare = msgspec.structs.replace(
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
             packed = submitted.pack(setup, seal_of(job.settings, store))
             reaches = {site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)}
+
+            async def begin_now() -> None:
+                await tasks.submit(setup.crawl, packed, reaches)
+                begun(setup.crawl)
+
             try:
                 await visit_again(bare, store, record, say)
                 await seed(bare, store, given, record)
-                await feed(bare, store, given.sources, say, partial(tasks.submit, setup.crawl, packed, reaches))
+                await feed(bare, store, given.sources, say, begin_now)
             except GossamerError as error:
                 await tasks.turn(setup.crawl, "paused", "stopped", str(error))
                 raise
         return setup.crawl
+    finally:
+        await store.close()
+
+
+async def seen(settings: Settings, crawl: str) -> Summary:
+    """The summary of a submitted crawl now."""
+    store, _ = await open_store(settings)
+    try:
+        return await Census(store).summary(crawl)
     finally:
         await store.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin
-from gossamer.cli.sizing import WORKER_CPU, Load, Machine, load_of, size
+from gossamer.cli.sizing import WORKER_CPU, Load, Machine, _answers, load_of, size
 from gossamer.errors import UsageError
 from gossamer.settings import Settings
 
@@ -116,3 +116,19 @@ def test_a_crawl_s_own_figures_are_the_defaults(tmp_path: Path) -> None:
     assert (load["hosts"], load["urls"]) == (3, 6000)
     assert 0 < load["seconds"] < 5
     assert 0 < load["delay"] < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["--within", "0s"], "--within 0"), (["--hosts", "1" + "0" * 400], "--hosts is at most")]
+)
+def test_what_cannot_be_reckoned_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    process = begin(["doctor", "--size", "--hosts", "10", "--urls", "1000", *words, "--data", str(tmp_path)])
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 2
+    assert said in err
+
+
+def test_a_line_that_is_just_written_is_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "attempts.jsonl"
+    log.write_text('{"x":1}\n{"seconds":2.0}\n{"seconds":null}\n{"seco')
+    assert _answers(log) == [2.0]

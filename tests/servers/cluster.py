@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.crc import key_slot
@@ -40,7 +41,7 @@ class Cluster:
         names = [client.execute_command("CLUSTER", "MYID") for client in clients[:masters]]
         for n, client in enumerate(clients[masters:]):
             until(lambda n=n, client=client: client.execute_command("CLUSTER", "REPLICATE", names[n % masters]))
-        until(lambda: all(_fact(client, "cluster_state") == "ok" for client in clients))
+        self.whole()
         until(lambda: all(followers(client) == replicas for client in clients[:masters]))
         for client in clients:
             client.close()
@@ -54,6 +55,13 @@ class Cluster:
         """The node that began as master of a key's slot."""
         place = key_slot(key.encode())
         return next(node for n, node in enumerate(self.nodes) if self.cuts[n] <= place < self.cuts[n + 1])
+
+    def whole(self) -> None:
+        """Returns when all nodes say that it is."""
+        clients = [node.client() for node in self.nodes]
+        until(lambda: all(_fact(client, "cluster_state") == "ok" for client in clients))
+        for client in clients:
+            client.close()
 
     def empty(self) -> None:
         """No key is left, no script known."""
@@ -78,9 +86,9 @@ def _fact(client: redis.Redis, name: str) -> str:
 
 
 @contextmanager
-def cluster(masters: int = 3, replicas: int = 0, **more: int) -> Iterator[Cluster]:
+def cluster(masters: int = 3, replicas: int = 0, **more: Any) -> Iterator[Cluster]:
     """A Cluster for the length of a `with`."""
-    one = Cluster(masters, replicas, **more)  # type: ignore[arg-type] # milliseconds
+    one = Cluster(masters, replicas, **more)
     try:
         yield one
     finally:

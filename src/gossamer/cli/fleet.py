@@ -1,75 +1,42 @@
-"""`gossamer submit`, `weight`, and `workers list/drain/stop`: what is done with a fleet as a whole."""
+"""`gossamer weight`, and `workers list/drain/stop`: what is done with a fleet as a whole."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli import crawl as crawling
 from gossamer.cli.options import Crawl, Json, Quiet, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.words import Argument
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.job import Job
     from gossamer.settings import Settings
-    from gossamer.summary import Summary
 
 Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
 
-def submit(**words: Any) -> int:
-    """Put a crawl on the fleet and print its name; with --wait, end as it ends."""
-    waiting = words.pop("wait")
-    job = crawling.job_of(words, shared=True)
-    crawling.warn(job.settings, words["quiet"])
-    job = crawling.of_sites(job, words)
-    return asyncio.run(_submit(job, waiting, words))
-
-
-async def _submit(job: Job, waiting: bool, words: dict[str, Any]) -> int:
-    from gossamer.cli.show import remark
-    from gossamer.submit import submit, wait
-
-    name = await submit(job, lambda line: remark(line, words["quiet"]))
-    if not waiting:
-        print(name)
-        return 0
-    remark(f"{name} is on the fleet; see it with: gossamer top {name}", words["quiet"])
-    summary: Summary = await wait(job.settings, name)
-    return crawling.finish(summary, False, job, words)
-
-
-def _signature() -> inspect.Signature:
-    own = crawling.signature()
-    waiting = Annotated[bool, Option("--wait", help="Wait for its end; print its summary, exit as crawl does.")]
-    more = inspect.Parameter("wait", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=waiting)
-    return own.replace(parameters=[*own.parameters.values(), more])
-
-
-vars(submit)["__signature__"] = _signature()
-
-
 def weight(
     crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="Its share, against the other crawls' (1 to 1000).")],
-    store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False,
+    store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Change a crawl's share of the fleet while it runs."""
     if not 1 <= n <= 1000:
         raise UsageError(f"a weight lies between 1 and 1000, not {n}")
-    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, quiet))
+    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, as_json, quiet))
 
 
-async def _weight(settings: Settings, name: str, n: int, quiet: bool) -> int:
-    from gossamer.cli.show import remark
+async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
+    from gossamer.cli.show import put_json, remark
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.tasks import Tasks
 
     async with opened(settings) as store:
         record = await Crawls(store).need(name)
         await Tasks(store).weigh(record.name, n)
-    remark(f"{name} has the weight {n}", quiet)
+    if as_json:
+        put_json({"crawl": name, "weight": n})
+    else:
+        remark(f"{name} has the weight {n}", quiet)
     return 0
 
 
@@ -119,21 +86,28 @@ def told(merit: dict[str, Any]) -> str:
     return "-" if merit["score"] is None else f"{merit['score']:.2f}"
 
 
-def drain(worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def drain(
+    worker: Worker, store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False
+) -> int:
     """Let a worker end what it does, and begin nothing more; it stays until it is stopped."""
-    return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", quiet))
+    return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", as_json, quiet))
 
 
-def stop(worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def stop(
+    worker: Worker, store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False
+) -> int:
     """Stop a worker gracefully: within 10 s, nothing left under lease."""
-    return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", quiet))
+    return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", as_json, quiet))
 
 
-async def _order(settings: Settings, name: str, what: str, quiet: bool) -> int:
-    from gossamer.cli.show import remark
+async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet: bool) -> int:
+    from gossamer.cli.show import put_json, remark
     from gossamer.frontier.crew import Crew
 
     async with opened(settings) as store:
         told = await Crew(store).order(name, what)
-    remark(f"told to {what}: {', '.join(told)}", quiet)
+    if as_json:
+        put_json({"order": what, "workers": told})
+    else:
+        remark(f"told to {what}: {', '.join(told)}", quiet)
     return 0

@@ -26,7 +26,10 @@ def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting
     return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
 
 
-def pause(host: Host, how_long: For = None, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def pause(
+    host: Host, how_long: For = None, data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    as_json: Json = False,
+) -> int:  # fmt: skip
     """No request to the host, in any crawl; what is under way ends."""
     from gossamer.frontier.steer import FOR_EVER
     from gossamer.units import seconds
@@ -36,12 +39,18 @@ def pause(host: Host, how_long: For = None, data: Data = None, store: StoreUrl =
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
     until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {host}"
-    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "pause", wait, f"paused{until}"))
+    settings, name = read_settings(data, store, setting), authority(host)
+    asyncio.run(_do(settings, name, "pause", wait))
+    return say({"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json)
 
 
-def resume(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def resume(
+    host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """End a pause."""
-    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "resume", None, "goes on"))
+    settings, name = read_settings(data, store, setting), authority(host)
+    asyncio.run(_do(settings, name, "resume"))
+    return say({"host": name, "paused": False}, "goes on", as_json)
 
 
 def rate(
@@ -51,6 +60,7 @@ def rate(
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """Fix the delay of a host, in any crawl; its Crawl-delay stays the floor."""
     from gossamer.units import seconds
@@ -63,9 +73,22 @@ def rate(
         raise UsageError("--per-host lies between 0 and 1000")
     settings, name = read_settings(data, store, setting), authority(host)
     if per_host is not None:
-        asyncio.run(_do(settings, name, "at_once", per_host or None, f"{per_host or 'as usual'} at once"))
+        asyncio.run(_do(settings, name, "at_once", per_host or None))
+    asyncio.run(_do(settings, name, "rate", fixed))
     said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
-    return asyncio.run(_do(settings, name, "rate", fixed, said))
+    said += f", {per_host or 'as usual'} at once" if per_host is not None else ""
+    return say({"host": name, "delay": fixed, "per_host": per_host}, said, as_json)
+
+
+def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
+    """What was done to a host, for programs or for people; the exit code."""
+    from gossamer.cli.show import put_json
+
+    if as_json:
+        put_json(facts)
+    else:
+        print(f"{facts['host']}: {said}")
+    return 0
 
 
 def authority(text: str) -> str:
@@ -216,12 +239,10 @@ def lane(heap: str) -> str:
     return ", ".join(said) + "; " if said else ""
 
 
-async def _do(settings: Settings, host: str, verb: str, value: Any, said: str) -> int:
+async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:
     from gossamer.frontier.steer import Steer
 
     async with opened(settings) as store:
         steer = Steer(store)
         act = getattr(steer, verb)
         await (act(host) if verb == "resume" else act(host, value))
-    print(f"{host}: {said}")
-    return 0

@@ -29,6 +29,21 @@ LAST = 2.0
 """Seconds that a forced stop leaves for locks and the store to be let go."""
 
 
+def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
+    """Say which seed lines were no requests."""
+    path = Path(job.settings.data) / crawl / "rejected.jsonl"
+    try:
+        if path.stat().st_mtime < since:
+            return
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return
+    for raw in lines[:ASIDE]:
+        line = json.loads(raw)
+        remark(f"{line['source']} line {line['line']}: {line['reason']}", quiet)
+    remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
+
+
 class Runner:
     """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
 
@@ -52,7 +67,7 @@ class Runner:
                 summary = runner.run(self._run())
         except asyncio.CancelledError:
             self._gone()
-        self._aside(summary.crawl)
+        aside(self.job, summary.crawl, self._began, self.quiet)
         self._unread(summary)
         self._rejected(summary)
         if self.signals or summary.state == "stopped":
@@ -83,20 +98,6 @@ class Runner:
                 f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh begins anew"
             )
         return summary
-
-    def _aside(self, crawl: str) -> None:
-        """Say which seed lines were no requests."""
-        path = Path(self.job.settings.data) / crawl / "rejected.jsonl"
-        try:
-            if path.stat().st_mtime < self._began:
-                return
-            lines = path.read_bytes().splitlines()
-        except OSError:
-            return
-        for raw in lines[:ASIDE]:
-            line = json.loads(raw)
-            remark(f"{line['source']} line {line['line']}: {line['reason']}", self.quiet)
-        remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", self.quiet)
 
     def _unread(self, summary: Summary) -> None:
         """Say which pages the site files could not read, and how to try again without fetching them."""

@@ -50,6 +50,7 @@ def signature() -> inspect.Signature:
         for word, (flag, metavar, text) in CLOCK.items()
     ]
     rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")]
+    rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 
 
@@ -59,7 +60,8 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def add(**words: Any) -> int:
     """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
-    from gossamer.cli.show import remark
+    from gossamer.cli.agenda import utc
+    from gossamer.cli.show import put_json, remark
     from gossamer.scheduler.making import check
 
     schedule = schedule_of(words)
@@ -68,10 +70,11 @@ def add(**words: Any) -> int:
     if settings.store is not None:
         for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
-    due = cron.after(time.time())
-    remark(
-        f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}", words["quiet"]
-    )
+    due, did = cron.after(time.time()), "changed" if had else "added"
+    if words["json"]:
+        put_json({"schedule": schedule.name, "did": did, "next": utc(due), "scheduler": leader})
+        return 0
+    remark(f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}", words["quiet"])
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
     return 0
@@ -111,24 +114,35 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
     return 0
 
 
-def remove(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def remove(
+    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """Remove a schedule; a crawl that it began goes on."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
-    print(f"{name} is removed")
-    return 0
+    return _said(name, "removed", as_json)
 
 
-def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """Nothing is due until it is resumed; a crawl that it began goes on."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
-    print(f"{name} is paused")
-    return 0
+    return _said(name, "paused", as_json)
 
 
-def resume(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def resume(
+    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """End a pause; the times that passed are not made up for."""
     asyncio.run(_change(read_settings(data, store, setting), name, "resume"))
-    print(f"{name} is resumed")
+    return _said(name, "resumed", as_json)
+
+
+def _said(name: str, what: str, as_json: bool) -> int:
+    from gossamer.cli.show import put_json
+
+    if as_json:
+        put_json({"schedule": name, "did": what})
+    else:
+        print(f"{name} is {what}")
     return 0
 
 
@@ -162,7 +176,7 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
     if not words["targets"]:
         raise UsageError("no TARGET given: write gossamer schedule add NAME 'CRON LINE' TARGET...")
-    missed, colon, most = (words["missed"] or "run").partition(":")
+    missed, colon, most = ("run" if words["missed"] is None else words["missed"]).partition(":")
     if missed not in MISSED or (colon and missed != "all"):
         raise UsageError(f"--missed {words['missed']!r}: it is run, skip, all (at most 10) or all:N")
     try:
@@ -170,8 +184,8 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     except ValueError as error:
         raise UsageError(f"--missed {words['missed']!r}: {error}") from None
     return Schedule(
-        name=words["name"], cron=words["cron"], zone=words["tz"] or "UTC", jitter=read("jitter", units.seconds, 0.0),
-        spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
+        name=words["name"], cron=words["cron"], zone="UTC" if words["tz"] is None else words["tz"],
+        jitter=read("jitter", units.seconds, 0.0), spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
         overlap=read("overlap", lambda value: units.one_of(OVERLAP, value), "skip"), task=task_of(words),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.words import Option
-from gossamer.errors import GossamerError, UsageError
+from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.frontier.schedules import Run, Schedule
@@ -124,22 +125,23 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is crawl's."""
     from gossamer.cli.crawl import finish
     from gossamer.cli.running import Runner
+    from gossamer.cli.submitting import Submission
     from gossamer.scheduler.making import job_of
 
     schedule, run = asyncio.run(_open(settings, name))
     assert run.task is not None
-    job = job_of(run.task, settings, run.crawl)
-    launch = launcher(settings)
-    if launch is not None:
-        print(asyncio.run(_launch(launch, job)))
-        return 0
+    words = {"quiet": quiet, "json": as_json, "wait": False}
     try:
+        job = job_of(run.task, settings, run.crawl)
+        if settings.store is not None:
+            return Submission(job, words, f"gossamer submit ... --name {run.crawl}, or leave it to the scheduler").run()
         runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
-        asyncio.run(_close(settings, name, run, "failed", str(error)))
+        with contextlib.suppress(StoreError):  # the next that looks at it says why
+            asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
-    code = finish(summary, stopped, job, {"quiet": quiet, "json": as_json})
+    code = finish(summary, stopped, job, words)
     if not stopped:
         asyncio.run(_close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or ""))
     return code
@@ -179,7 +181,3 @@ async def _close(settings: Settings, name: str, run: Run, state: str, reason: st
         now = await Census(store).now()
         over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
         await Schedules(store).turn(None, name, run, over)
-
-
-async def _launch(launch: Callable[[Job], Awaitable[str]], job: Job) -> str:
-    return await launch(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -32,6 +33,8 @@ COLD = 220.0
 HEADROOM = 2.0
 """Times the data that a store's memory should be: it rewrites its file while it works."""
 WORKER_MEMORY = 150 << 20
+MOST = 10**15
+"""Of hosts, URLs, or what else is counted."""
 
 
 class Load(NamedTuple):
@@ -154,6 +157,10 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
             raise UsageError(f"--{name} N is missing: gossamer doctor --size --hosts N --urls N, or --crawl CRAWL")
     if low := [name for name in ("hosts", "urls", "per_host", "workers") if values.get(name, 1) < 1]:
         raise UsageError(f"--{low[0].replace('_', '-')} is 1 or more")
+    if high := [name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MOST]:
+        raise UsageError(f"--{high[0].replace('_', '-')} is at most {MOST}")
+    if values.get("within") == 0:
+        raise UsageError("--within 0: nothing is done in no time: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
     hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else HOT
     return Load(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
@@ -205,7 +212,17 @@ def _answers(path: Path) -> list[float]:
             last = file.read().splitlines()[1:]
     except OSError:
         return []
-    return [seconds for line in last if (seconds := msgspec.json.decode(line).get("seconds"))]
+    found = []
+    for line in last:
+        with contextlib.suppress(msgspec.MsgspecError):  # it may be written just now
+            found.append(msgspec.json.decode(line, type=Answer).seconds)
+    return [seconds for seconds in found if seconds]
+
+
+class Answer(msgspec.Struct):
+    """An attempt, as far as it is needed here."""
+
+    seconds: float | None = None
 
 
 def _time(option: str, text: str) -> float:

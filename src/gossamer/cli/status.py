@@ -34,10 +34,14 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
         if name is not None:
             return await _one(census, settings, name, as_json)
         found = [await seen(census, settings, one) for one in await census.crawls.names()]
+        cut = [await broken_off(census, one.crawl) for one in found]
     if as_json:
-        put_json(found)
+        put_json([{**_plain(one), **more} for one, more in zip(found, cut, strict=True)])
     elif found:
         put_table(HEADS, [_row(s) for s in found], right=HEADS[2:])
+        for one, more in zip(found, cut, strict=True):
+            if more["broken_off"]:
+                remark(f"{one.crawl}: {told(more)}")
     else:
         remark("there is no crawl yet")
     return 0
@@ -49,9 +53,26 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
 
     summary = await census.summary(name)
     record = await census.crawls.need(name)
-    if summary.state in ("running", "stopping", "cancelling") and not living(record, settings):
+    if summary.state in ("running", "paused", "stopping", "cancelling") and not living(record, settings):
         summary.state, summary.reason = "stopped", "its process died; the same command goes on"
     return summary
+
+
+async def broken_off(census: Census, name: str) -> dict[str, Any]:
+    """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for them, or stopped before it;
+    `go_on`: the command that does, None where there are none."""
+    from gossamer import feeding
+    from gossamer.cli.steer import command
+
+    record = await census.crawls.need(name)
+    over = record.state in ("finished", "limited", "cancelled")
+    left = [] if over else await feeding.broken_off(census.store, name)
+    return {"broken_off": left, "go_on": command(record) if left else None}
+
+
+def told(cut: dict[str, Any]) -> str:
+    """The same for people."""
+    return f"not all in: {', '.join(cut['broken_off'])}; go on, with the options that it had: {cut['go_on']}"
 
 
 def _row(s: Summary) -> tuple[object, ...]:
@@ -80,14 +101,16 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     summary = await seen(census, settings, name)
     hosts = await census.hosts(name, 10)
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
-    lanes = await heaps(census.store, name)
+    lanes, cut = await heaps(census.store, name), await broken_off(census, name)
     if as_json:
         slowest = [host._asdict() for host in hosts]
-        put_json({**_plain(summary), "slowest_hosts": slowest, "workers": workers, "expected_lost": lost,
+        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "expected_lost": lost,
                   "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes]})  # fmt: skip
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
-    put_table((), [*lines(summary), *([("seen-set", doubt)] if lost >= 0.01 else [])])
+    more = [("seen-set", doubt)] if lost >= 0.01 else []
+    more += [("lists", told(cut))] if cut["broken_off"] else []
+    put_table((), [*lines(summary), *more])
     if hosts:
         print()
         rows = [(h.host, h.state, h.waiting, h.in_flight, duration(h.delay), duration(h.next)) for h in hosts]

@@ -20,29 +20,35 @@ QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in i
 
 
 def pause(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
-) -> int:
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
     """Hold a crawl still: nothing new is fetched, all is kept."""
-    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def resume(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
-) -> int:
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
     """Let a paused crawl go on."""
-    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
-def stop(crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def stop(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
     """End a crawl gracefully and keep its queue."""
-    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def cancel(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
-) -> int:
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
     """End a crawl and drop its queue; what was fetched stays."""
-    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def priority(
@@ -92,10 +98,10 @@ async def _priority(
     return 0
 
 
-async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
+async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet: bool) -> int:
     from gossamer.assemble import cold as cold_of
     from gossamer.cli.living import living
-    from gossamer.cli.show import remark
+    from gossamer.cli.show import put_json, remark
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.crew import Crew
 
@@ -110,7 +116,11 @@ async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
         if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
             await cold.drop()
             await cold.close()
-    remark(f"{name}: {said}", quiet)
+        state, _reason = await crawls.state(name)
+    if as_json:
+        put_json({"crawl": name, "state": state, "said": said})
+    else:
+        remark(f"{name}: {said}", quiet)
     return code
 
 
@@ -130,12 +140,12 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives:
         return f"it is {record.state} already", 0
     if record.state in ("finished", "cancelled"):
-        return f"it is {record.state}; begin anew with: {_command(record)} --fresh", 0
+        return f"it is {record.state}; begin anew with: {command(record)} --fresh", 0
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
     if record.fleet:
-        return f"it is {record.state}; go on with: {_command(record)}", 0
-    return f"no process runs it; go on with: {_command(record)}", 0
+        return f"it is {record.state}; go on with: {command(record)}", 0
+    return f"no process runs it; go on with: {command(record)}", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -146,7 +156,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if record.state in ("running", "paused", "stopping"):
         died = "no worker of the fleet lives" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
-        return f"stopped; {died}. Go on with: {_command(record)}", 0
+        return f"stopped; {died}. Go on with: {command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
 
 
@@ -191,7 +201,8 @@ def _now(record: Record) -> str:
     return record.state if record.state not in ("running", "paused") else "stopped (its process died)"
 
 
-def _command(record: Record) -> str:
+def command(record: Record) -> str:
+    """What takes a crawl up again, but for its options."""
     import shlex
 
     return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(record.spec.targets)} --name {record.name}"

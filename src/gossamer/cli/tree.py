@@ -21,7 +21,7 @@ from gossamer.units import nearest
 ABOUT = "A web crawler that is polite, fast and never loses a URL."
 TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "crawl": "crawl:crawl",
-    "submit": "fleet:submit",
+    "submit": "submitting:submit",
     "status": "status:status",
     "top": "top:top",
     "pause": "steer:pause",

@@ -17,6 +17,7 @@ import msgspec
 
 from gossamer.door import crawl as crawl_here
 from gossamer.errors import GossamerError, InUse, StoreError
+from gossamer.feeding import broken_off
 from gossamer.frontier.crawls import ENDED, Crawls
 from gossamer.frontier.schedules import Run, Schedules
 from gossamer.frontier.store import Store
@@ -85,18 +86,32 @@ class Fleet:
         self._store, self._stop, self._launch = store, stop, launch
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
-        """Launch it unless it is there with all its seeds, and watch it."""
+        """Launch it unless it is there with all its seeds, and watch it; a list that its door did not read to the end is gone on with."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or (not record.seeded and record.state not in ENDED):
-            await self._launch(job)
+            await self._put(job)
         await confirm()
         while not self._stop.is_set():
             over = await ended(self._store, name)
             if over is not None:
                 return over
+            if await broken_off(self._store, name) and (await Crawls(self._store).state(name))[0] == "running":
+                await self._put(job)
             await pause(self._stop, LOOK)
         return None
+
+    async def _put(self, job: Job) -> None:
+        """Until all that it holds is in, or we are to stop: then the next scheduler goes on with it."""
+        work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            for one in (work, end):
+                one.cancel()
+            await asyncio.gather(work, end, return_exceptions=True)
 
 
 async def ended(store: Store, name: str) -> Outcome | None:

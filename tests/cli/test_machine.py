@@ -1,0 +1,99 @@
+"""What verbs that act say to programs: one object on stdout, nothing on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cli.test_verbs import B, Desk, desk, fill, state
+from gossamer.cli.tree import app
+from gossamer.frontier.crew import Crew, Worker
+
+__all__ = ["desk"]
+
+ELSE = {"shell": "a prompt", "new": "it writes files", "worker": "its log", "config schema": "it is JSON"}
+"""Commands without --json, and what they have instead."""
+
+
+def commands(group: Any, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """("dead list", command) of every command."""
+    for name in group.list_commands(None):
+        found = group.get_command(None, name)
+        if hasattr(found, "list_commands"):
+            yield from commands(found, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", found
+
+
+def test_every_command_speaks_json() -> None:
+    silent = {name for name, one in commands(app) if "--json" not in [word for p in one.params for word in p.opts]}
+    assert silent == set(ELSE)
+
+
+def act(desk: Desk, *words: str) -> Any:
+    code, out, err = desk(*words, "--json")
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    return json.loads(out)
+
+
+def test_steering_a_crawl(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one", pid=os.getpid()))
+    assert act(desk, "pause", "one") == {
+        "crawl": "one", "state": "paused", "said": "paused; go on with: gossamer resume one"
+    }  # fmt: skip
+    assert act(desk, "resume", "one") == {"crawl": "one", "state": "running", "said": "it goes on"}
+    assert act(desk, "weight", "one", "3") == {"crawl": "one", "weight": 3}
+    desk.do(lambda store: fill(store, "two", "stopped"))
+    assert act(desk, "stop", "two")["state"] == "stopped"
+    assert act(desk, "cancel", "two")["state"] == state(desk, "two") == "cancelled"
+
+
+def test_steering_a_host(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one"))
+    assert act(desk, "host", "pause", B, "--for", "2h") == {"host": B, "paused": True, "seconds": 7200}
+    assert act(desk, "host", "pause", B) == {"host": B, "paused": True, "seconds": None}
+    assert act(desk, "host", "resume", B) == {"host": B, "paused": False}
+    assert act(desk, "host", "rate", B, "2", "--per-host", "3") == {"host": B, "delay": 2, "per_host": 3}
+    assert act(desk, "host", "rate", B, "auto") == {"host": B, "delay": None, "per_host": None}
+    assert act(desk, "host", "rung", B, "browser") == {"host": B, "rung": "browser"}
+    assert act(desk, "host", "rung", B, "auto") == {"host": B, "rung": None}
+
+
+def test_schedules(desk: Desk) -> None:
+    added = act(desk, "schedule", "add", "nightly", "30 4 * * *", "https://a.example/", "--tz", "Europe/Berlin")
+    assert (added["schedule"], added["did"], added["scheduler"]) == ("nightly", "added", None)
+    assert added["next"] == desk.json("schedule", "list")[0]["next"]
+    assert act(desk, "schedule", "pause", "nightly") == {"schedule": "nightly", "did": "paused"}
+    assert act(desk, "schedule", "resume", "nightly") == {"schedule": "nightly", "did": "resumed"}
+    assert act(desk, "schedule", "remove", "nightly") == {"schedule": "nightly", "did": "removed"}
+
+
+def test_workers_are_told(desk: Desk) -> None:
+    worker = Worker(name="w@here", host="here", pid=1, lanes=["http"], processes=1, version="1")
+    desk.do(lambda store: Crew(store).beat(worker))
+    assert act(desk, "workers", "drain", "w") == {"order": "drain", "workers": ["w@here"]}
+    assert act(desk, "workers", "stop", "all") == {"order": "stop", "workers": ["w@here"]}
+
+
+@pytest.mark.parametrize("option", ["--tz", "--missed", "--jitter", "--spread", "--overlap"])
+def test_an_empty_option_of_a_schedule_is_no_default(desk: Desk, option: str) -> None:
+    assert desk("schedule", "add", "nightly", "30 4 * * *", "https://a.example/", option, "")[0] == 2
+    assert desk.json("schedule", "list") == []
+
+
+def test_a_run_by_hand_that_cannot_begin_is_over_at_once(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text("https://a.example/\n")
+    assert desk("schedule", "add", "s", "30 4 * * *", "urls.txt")[0] == 0
+    assert desk.json("schedule", "run", "s", "--quiet")["pending"] == 1
+    assert desk("schedule", "add", "t", "30 4 * * *", "urls.txt")[0] == 0
+    (tmp_path / "urls.txt").unlink()
+    assert desk("schedule", "run", "t")[0] == 2
+    row = next(one for one in desk.json("schedule", "list") if one["schedule"] == "t")
+    assert (row["open"], row["outcome"], row["failed"]) == ([], "failed", 1)
+    assert "urls.txt: no such file" in row["reason"]

@@ -1,0 +1,75 @@
+"""Runs on a fleet whose targets are long lists: a door that is cut off is gone on with, a scheduler that is to stop stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from gossamer import feeding
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.job import Job
+from gossamer.scheduler import conducting
+from gossamer.scheduler.conducting import Fleet
+from gossamer.settings import Settings
+from scheduler.made import Bed
+
+JOB = Job(targets=["long.txt.gz"], settings=Settings(), name="run")
+
+
+async def nothing() -> None:
+    """Confirms."""
+
+
+async def begun(bed: Bed, done: bool) -> Crawls:
+    """A crawl that a door began, whose list is in, or not."""
+    crawls = Crawls(bed.store)
+    await crawls.begin("run", Spec(JOB.targets), [])
+    await crawls.seeded("run")
+    client: Any = bed.store.client
+    await client.hset(feeding._positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
+    return crawls
+
+
+async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_with(bed: Bed, monkeypatch: Any) -> None:
+    monkeypatch.setattr(conducting, "LOOK", 0.02)
+    crawls, launched, again = await begun(bed, done=False), list[str | None](), asyncio.Event()
+    await feeding._hold(bed.store, "run", "a door that lives")
+
+    async def launch(job: Job) -> str:
+        launched.append(job.name)
+        again.set()
+        await begun(bed, done=True)
+        return "run"
+
+    watching = asyncio.create_task(Fleet(bed.store, asyncio.Event(), launch).crawl(JOB, nothing))
+    await asyncio.sleep(0.2)
+    assert launched == []
+    await crawls.set("run", "paused")
+    await bed.store.client.delete(feeding._leases("run"))
+    await asyncio.sleep(0.2)
+    assert launched == []  # a person paused it
+    await crawls.set("run", "running")
+    await asyncio.wait_for(again.wait(), 10)
+    await crawls.set("run", "finished")
+    outcome = await watching
+    assert outcome is not None
+    assert (outcome.state, launched) == ("finished", ["run"])
+
+
+async def test_it_stops_while_a_list_is_added(bed: Bed) -> None:
+    stop, cut = asyncio.Event(), asyncio.Event()
+
+    async def launch(job: Job) -> str:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cut.set()
+        return "run"
+
+    watching = asyncio.create_task(Fleet(bed.store, stop, launch).crawl(JOB, nothing))
+    await asyncio.sleep(0.1)
+    stop.set()
+    async with asyncio.timeout(5):
+        assert await watching is None
+    assert cut.is_set()
