@@ -74,6 +74,8 @@ class Warc:
         """Of a revisit: where its body is."""
         self.skipped: list[str] = []
         """What was skipped: file, offset and why, one line each, 1,000 at most."""
+        self.broken: list[str] = []
+        """A line for each file that is torn or damaged: the first place."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -112,10 +114,13 @@ class Warc:
         try:
             lines = [_line(text.split(b" ", 2)[2]) for text in beside.read_bytes().splitlines()]
             lines.sort(key=lambda one: int(one.offset))
+            end = max((int(one.offset) + int(one.length) for one in lines), default=0)
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
             return False  # what was sent along is told in the records alone
+        if end > path.stat().st_size:
+            return False  # the file was torn since
         for one in lines:
             place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
             if one.mime == "warc/revisit" and one.status == "304":
@@ -156,7 +161,7 @@ class Warc:
     def _walk(self, number: int) -> Iterator[tuple[Place, Record]]:
         """All records whose header and block are whole, with their places."""
         offset: int | None = 0
-        packed = self._packed[number]
+        packed, told = self._packed[number], False
         while offset is not None:
             stream = Stream(self._files[number], offset, packed)
             try:
@@ -167,7 +172,10 @@ class Warc:
                     yield (Place(offset, within, number) if packed else Place(offset + within, 0, number)), found
             except (ValueError, BROKEN) as error:
                 where = offset if packed else offset + stream.record
-                self._skip(Place(where, 0, number), str(error) or "broken")
+                self._skip(Place(where, 0, number), why := str(error) or "broken")
+                if not told:
+                    self.broken.append(f"{self._files[number].name} is broken from byte {where} on ({why})")
+                told = True
                 offset = self._next(number, where + 1)
             else:
                 offset = self._next(number, stream.end) if packed else None
