@@ -133,6 +133,7 @@ class Sqlite:
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
         there = base.execute(f"PRAGMA table_info({table})").fetchall()
         known = {name.lower(): name for _, name, *_ in there}
+        former = [name for _, name, _, must, value, *_ in there if not must and value is None]
         if "_key" not in known:
             raise UsageError(_foreign(self.path, kind))
         if why := _held({name.lower(): kept for _, name, kept, *_ in there}, columns):
@@ -149,7 +150,11 @@ class Sqlite:
             between = {*known.values(), *names} - {"_key", EXTRA}
             names = ("_key", *sorted(between), EXTRA)
         listed = ", ".join(map(_quoted, names))
-        changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
+        ours = {name.lower() for name in names}
+        changed = ", ".join(
+            [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
+            + [f"{_quoted(name)}=NULL" for name in former if name.lower() not in ours]  # the rows have it no longer
+        )
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
         around = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
         if not _keyed(base, around, len(names)):
