@@ -336,9 +336,8 @@ class Bench:
 
 def telling(bench: Bench) -> Bench:
     """The same, once it was said what is broken in the archive that its crawl replays."""
-    if bench.setup.job.archive is not None:
-        for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
-            print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
+    for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
+        print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
     return bench
 
 

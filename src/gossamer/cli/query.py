@@ -46,8 +46,11 @@ def items(
 
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=host, since=since, wheres=where or ())
-    wanted = (lambda row: str(row.get("_kind")).lower() == kind.lower()) if kind else lambda row: not told_of(row)
-    rows = (row for row in kept(folder, "items") if test(row) and wanted(row))
+    found = (row for row in kept(folder, "items") if test(row))
+    if kind:
+        rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
+    else:
+        rows = (row for row in found if not told_of(row))
     put(some(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
     return 0
 

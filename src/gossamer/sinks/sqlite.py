@@ -150,13 +150,8 @@ class Sqlite:
             between = {*known.values(), *names} - {"_key", EXTRA}
             names = ("_key", *sorted(between), EXTRA)
         listed = ", ".join(map(_quoted, names))
-        ours = {name.lower() for name in names}
-        changed = ", ".join(
-            [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
-            + [f"{_quoted(name)}=NULL" for name in former if name.lower() not in ours]  # the rows have it no longer
-        )
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
-        around = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
+        around = head, f" ON CONFLICT (_key) DO UPDATE SET {_changed(names, former)}"
         if not _keyed(base, around, len(names)):
             raise UsageError(_foreign(self.path, kind))
         if kind in self._columns:
@@ -203,6 +198,13 @@ def _put(
         if base.in_transaction:
             base.execute("RELEASE rows")
     return ""
+
+
+def _changed(names: Sequence[str], there: Sequence[str]) -> str:
+    """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had once are null."""
+    ours = {name.lower() for name in names}
+    new = [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
+    return ", ".join(new + [f"{_quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
