@@ -48,9 +48,8 @@ def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(tmp_path: Path, in
     replay = begin(command(job(["http://torn.test/0"], tmp_path, processes=processes), "--archive", str(path)))
     _, err = replay.communicate(timeout=60)
     told = [line for line in err.splitlines() if "--archive" in line]
-    assert told == [
-        f"gossamer: --archive: {path} is broken from byte {last} on (cut off in its block); what is whole is read"
-    ]
+    why = "its index names more than it has" if index == "newer" else "cut off in its block"
+    assert told == [f"gossamer: --archive: {path} is broken from byte {last} on ({why}); what is whole is read"]
     got = {row["url"].rpartition("/")[2]: row["status"] for row in rows(tmp_path / "out.jsonl")}
     assert got == {str(n): 200 if n < PAGES - 1 else 404 for n in range(PAGES)}
     assert replay.returncode == 0

@@ -107,20 +107,19 @@ class Warc:
         """Take the places from the index beside a file, where a run of ours finished that."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
-        if not path.name.endswith(ENDING) or growing.exists() or not beside.exists():
-            return False
-        if beside.stat().st_mtime < path.stat().st_mtime:
+        ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
+        if not ended or beside.stat().st_mtime < path.stat().st_mtime:
             return False
         try:
             lines = [_line(text.split(b" ", 2)[2]) for text in beside.read_bytes().splitlines()]
             lines.sort(key=lambda one: int(one.offset))
-            end = max((int(one.offset) + int(one.length) for one in lines), default=0)
+            lost = next((one.offset for one in lines if int(one.offset) + int(one.length) > path.stat().st_size), None)
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
             return False  # what was sent along is told in the records alone
-        if end > path.stat().st_size:
-            return False  # the file was torn since
+        if lost is not None:
+            self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
         for one in lines:
             place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
             if one.mime == "warc/revisit" and one.status == "304":
@@ -213,14 +212,16 @@ class Warc:
         return own
 
     def _block(self, place: Place, most: int) -> tuple[Record, bytes] | None:
-        """A record's header and its block; None when the file was changed under us."""
+        """A record's header and its block; None when it is not whole any more."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
         try:
             stream.skip(place.within)
-            found = record(stream)
-            return None if found is None else (found[1], stream.take(min(found[1].length, most + 4 * MOST_HEAD)))
+            if (found := record(stream)) is None:
+                return None
+            block = stream.take(size := min(found[1].length, most + 4 * MOST_HEAD))
+            return (found[1], block) if len(block) == size else None  # what is left of it is no answer
         except (ValueError, BROKEN):
             return None
 
