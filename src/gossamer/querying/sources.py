@@ -15,6 +15,7 @@ from gossamer.errors import ConfigError
 from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
 from gossamer.sinks.formats import parse
+from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import parsed
 
 Row = dict[str, Any]
@@ -85,6 +86,6 @@ def _database(path: Path) -> Iterator[Row]:
         for name in names:
             quoted = '"' + name.replace('"', '""') + '"'
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
-            if columns & {"_key", "_url", "url"}:  # ours, not what else lies in the file
+            if columns & {"_key", "_url", "url"} and name not in TAKEN:  # rows of ours as they are now
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
                     yield dict(row)

@@ -61,6 +61,7 @@ class Parquet:
         self._part_bytes = part_bytes
         self._keep = keep
         self._at = at
+        self._fit = False
         self._left = (-1, 0, 0, 0.0)
         """After our last append: its length, the start of the journal, when a name in the folder changed, when all were looked at."""
 
@@ -94,8 +95,7 @@ class Parquet:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
             parts, _ = _listing(self.path)
-            if parts and (why := _clash(self._part(*parts[-1]), self._columns)):
-                raise SinkError(f"{self.path}: {why}: give another folder with -o, or overwrite it with -O")
+            self._fits(parts)
             base = max((end for _, end in parts), default=0)
             if self._owner:
                 write_mark(folder, Mark(self._owner, base))
@@ -156,6 +156,7 @@ class Parquet:
         for start in journals:
             if start > committed:
                 os.unlink(self._journal(start))
+        self._fits([one for one in parts if one[1] <= committed])
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
@@ -164,6 +165,12 @@ class Parquet:
                 f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
             )
         return opened
+
+    def _fits(self, parts: Sequence[tuple[int, int]]) -> None:
+        """See, once, that the last part has no column of another type: a site file may have changed since."""
+        if parts and not self._fit and (why := _clash(self._part(*parts[-1]), self._columns)):
+            raise SinkError(f"{self.path}: {why}: give another folder with -o, or overwrite it with -O")
+        self._fit = True
 
     def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
