@@ -62,6 +62,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(path: Path) -> Iterator[Row]:
+    csv.field_size_limit(2**31 - 1)  # Python's own, 128 KiB, is less than a text may have
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
