@@ -95,7 +95,7 @@ class Parquet:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
             parts, _ = _listing(self.path)
-            self._fits(parts)
+            _fits(self.path, [self._part(*one) for one in parts], self._columns)
             base = max((end for _, end in parts), default=0)
             if self._owner:
                 write_mark(folder, Mark(self._owner, base))
@@ -156,7 +156,9 @@ class Parquet:
         for start in journals:
             if start > committed:
                 os.unlink(self._journal(start))
-        self._fits([one for one in parts if one[1] <= committed])
+        if not self._fit:  # a site file may have changed since
+            _fits(self.path, [self._part(*one) for one in parts if one[1] <= committed], self._columns)
+            self._fit = True
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
@@ -165,12 +167,6 @@ class Parquet:
                 f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
             )
         return opened
-
-    def _fits(self, parts: Sequence[tuple[int, int]]) -> None:
-        """See, once, that the last part has no column of another type: a site file may have changed since."""
-        if parts and not self._fit and (why := _clash(self._part(*parts[-1]), self._columns)):
-            raise SinkError(f"{self.path}: {why}: give another folder with -o, or overwrite it with -O")
-        self._fit = True
 
     def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
@@ -214,10 +210,12 @@ class Parquet:
             raise failure(self.path, error) from error
 
 
-def _clash(part: str, columns: Sequence[Column]) -> str:
+def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:
+    """See that the last part has no column of another type. Raises SinkError."""
     from gossamer.sinks.arrow import clash
 
-    return clash(part, columns)
+    if parts and (why := clash(parts[-1], columns)):
+        raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
