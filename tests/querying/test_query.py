@@ -18,8 +18,6 @@ from gossamer.querying.filters import all_of, where
 from gossamer.querying.reports import report
 from gossamer.querying.sources import rows_of
 from gossamer.querying.writing import write
-from gossamer.sinks.sqlite import Sqlite
-from sinks.made import loose
 from web import preset, serve
 
 SITE = """
@@ -268,20 +266,3 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_words_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crawl", "http://a.test/", "-o", "b\udcff.jsonl"]) == 2
     assert "is no text" in capsys.readouterr().err
-
-
-def test_what_items_were_is_no_item(tmp_path: Path) -> None:
-    sink = Sqlite(str(tmp_path / "a.sqlite"), {})
-    sink.prepare()
-    was, now = loose(1, kind="pot", a=1), loose(1, kind="pot", a=2)
-    now.data["_seen_at"], was.run = "2025-01-01T00:00:00.000Z", "r"
-    sink.upsert([was])
-    sink.upsert([now])
-    sink.close()
-    assert [(row["_key"], row["a"]) for row in rows_of(str(tmp_path / "a.sqlite"))] == [("1", 2)]
-
-
-def test_long_texts_of_csv_are_read(tmp_path: Path) -> None:
-    rows = [{"_kind": "pot", "_key": str(n), "text": "x" * 300_000} for n in range(2)]
-    assert write(str(tmp_path / "a.csv"), "items", iter(rows)) == 2
-    assert [len(row["text"]) for row in rows_of(str(tmp_path / "a.csv"))] == [300_000] * 2

@@ -212,5 +212,9 @@ def short(value: Any) -> str | None:
 
     if value is None:
         return None
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    text = (
+        value
+        if isinstance(value, str)
+        else msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode(value).decode()
+    )
     return text if len(text) <= 80 else text[:79] + "…"

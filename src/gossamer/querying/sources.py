@@ -6,6 +6,8 @@ import contextlib
 import csv
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
 from gossamer.sinks.formats import parse
 from gossamer.sinks.history import TAKEN
-from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.jsonl import number, parsed
 
 Row = dict[str, Any]
 
@@ -77,7 +79,16 @@ def _parts(path: Path) -> Iterator[Row]:
     for folder, _ in _kinds(path):
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):
-                yield from batch.to_pylist()
+                for row in batch.to_pylist():
+                    yield {name: _said(value) for name, value in row.items()}
+
+
+def _said(value: Any) -> Any:
+    """A value of Parquet as the other outputs have it: a moment as text, a decimal as a number."""
+    if isinstance(value, datetime):
+        exact = "microseconds" if value.microsecond % 1000 else "milliseconds"
+        return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
+    return number(value.normalize()) if isinstance(value, Decimal) else value
 
 
 def _database(path: Path) -> Iterator[Row]:
