@@ -41,6 +41,7 @@ from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
+from gossamer.request import Request
 from gossamer.revisit import known
 from gossamer.road.again import versions
 from gossamer.road.apart import Apart
@@ -331,6 +332,13 @@ class Bench:
         await self.resolver.close()
         if self.cold is not None:
             await self.cold.close()
+
+
+def telling(bench: Bench) -> Bench:
+    """The same, once it was said what is broken in the archive that its crawl replays."""
+    for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
+        print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
+    return bench
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.assemble import Bench, cold, open_store, open_url, policy
+from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
 from gossamer.errors import ConfigError, GossamerError, InUse, StoreError, of_data
 from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
@@ -200,7 +200,7 @@ class Run:
     async def _together(self) -> str:
         """This process is one of the workers, the others are its children; their outcome."""
         bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
-        bench.reader.tap = self.taps.page
+        telling(bench).reader.tap = self.taps.page
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:
             from gossamer.children import Children

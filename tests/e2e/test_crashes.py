@@ -6,6 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from e2e.runs import begin, command, job, rows
 from gossamer import url as urls
 from gossamer.road.reading import Reading, last_read
@@ -30,6 +32,11 @@ def thing(page):
     yield Thing(url=page.url)
     yield from page.follow("a")
 """
+MUST = """
+from gossamer import Site
+site = Site("m", seeds=["{seed}"], must_have="body", follow=True)
+"""
+"""With a choice of rungs, each page is looked at for what it must have before it is read."""
 
 
 def test_a_page_that_kills_each_run(tmp_path: Path) -> None:
@@ -70,18 +77,26 @@ def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
     assert (last_read(tmp_path), last_read(tmp_path)) == ([(3, 1 << 40)], [])
 
 
-def test_a_page_too_deep_for_the_parser_ends_two_runs_at_most(tmp_path: Path) -> None:
+@pytest.mark.parametrize("must", [False, True])
+def test_a_page_too_deep_for_the_parser_ends_two_runs_at_most(tmp_path: Path, must: bool) -> None:
     """turbohtml 1.15 ends the process on it; a newer one may not."""
     (tmp_path / "deep.html").write_bytes(b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>")
     (tmp_path / "index.html").write_bytes(b"<title>Home</title><a href=deep.html>1</a><a href=other.html>2</a>")
     (tmp_path / "other.html").write_bytes(b"<title>Other</title><p>text")
     with serve(Plan(folder=str(tmp_path), robots=("allow",))) as web:
-        one = job([web.url(0, "/index.html")], tmp_path)
+        seed = web.url(0, "/index.html")
+        (tmp_path / "m.py").write_text(MUST.format(seed=seed))
+        one = job([str(tmp_path / "m.py") if must else seed], tmp_path)
+        words = command(
+            one, *(["--ladder", "plain,impersonated", "--pages", str(tmp_path / "pages.jsonl")] if must else [])
+        )
         codes, main = [], "from gossamer.cli import main; main()"
-        while not codes or codes[-1] == -signal.SIGSEGV:
-            door = begin(command(one), main)
+        while not codes or (codes[-1] == -signal.SIGSEGV and len(codes) < 5):
+            door = begin(words, main)
             _, err = door.communicate(timeout=60)
             codes.append(door.returncode)
     assert codes in ([0], [-signal.SIGSEGV, -signal.SIGSEGV, 0]), err
-    got = {row["url"].rpartition("/")[2]: row["error"] for row in rows(tmp_path / "out.jsonl")}
+    got = {
+        row["url"].rpartition("/")[2]: row["error"] for row in rows(tmp_path / ("pages.jsonl" if must else "out.jsonl"))
+    }
     assert got == {"index.html": None, "deep.html": "parse" if len(codes) > 1 else None, "other.html": None}

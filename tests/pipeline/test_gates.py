@@ -38,7 +38,8 @@ def test_expressions(text: str, holds: bool) -> None:
         ("", "too soon"), ("success", "too soon"), ("succes<1", "did you mean success?"), ("success<", "too soon"), ("success=0.9", "understood"),
         ("success<abc", "no number"), ("success<0.9 and", "too soon"), ("success<0.9 pages>1", "one too many"), ("(dead>0", ") is missing"),
         ("dead>0)", "one too many"), ("__import__('os')", "understood"), ("skipped.robot>1", "did you mean skipped.robots?"), ("dead>0; dead>0", "understood"),
-        ("dead>-1", "understood"), ("("*500 + "dead>0" + ")"*500, ""), ("0.9>success", "no number '0.9'"),
+        ("dead>-1", "understood"), ("("*500 + "dead>0" + ")"*500, ""), ("0.9>success", "no number '0.9'"), ("success<95", "success is a share"), ("dead>0 or coverage.a.b<101%", "coverage.a.b is a share"),
+        ("drift>1.5", "is a share"), ("dead>5%", "dead is a count"), ("errors.dns<1%", "errors.dns is a count"),
     ],
 )  # fmt: skip
 def test_mistakes_name_what_is_wrong(text: str, hint: str) -> None:

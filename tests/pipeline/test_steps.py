@@ -103,6 +103,9 @@ def test_keys_and_contents() -> None:
     assert one.content == other.content != third.content
     (loose,) = making(give={"_key": 7, "a": 1})()
     assert (loose.key, loose.fields) == ("7", {"a": 1})
+    for empty in ({"_key": ""}, {"_key": " \n"}, {"_key": None}):  # many items would be one
+        one, other = making(give=[{**empty, "a": 1}, {**empty, "a": 2}])()
+        assert (one.key, other.key) == (one.content, other.content)
 
 
 def test_duplicates_of_other_pages_are_dropped_but_not_those_of_a_second_visit() -> None:

@@ -86,6 +86,59 @@ def test_items_with_filters(place: Path, capsys: pytest.CaptureFixture[str], mon
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["items", "--limit", "-1"], "'--limit'"), (["attempts", "--limit", "-5"], "'--limit'"),
+        (["dead", "list", "--limit", "-1"], "'--limit'"), (["explain", "http://a.test/", "--depth", "-1"], "'--depth'"),
+        (["items", "--where", "price==7"], "no =="), (["items", "--where", "price=>7"], "no =>"), (["items", "--where", "price<<7"], "no <<"),
+        (["items", "--where", "price<"], "wants a value"), (["items", "--where", "url~"], "wants a value"),
+        (["items", "--where", "price<null"], "wants a value"), (["items", "--where", "price 7"], "write it as"),
+        (["items", "--where", "prise<7"], "no row of items has a field prise (did you mean price?)"),
+        (["attempts", "--where", "stauts=200"], "did you mean status?"),
+        (["export", "leaves", "no.csv", "--where", "prise<7"], "did you mean price?"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_a_usage_error(
+    place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    assert run(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert says in err
+    assert not Path("no.csv").exists()
+
+
+def test_limits_are_kept_with_json_too(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    everything = said(capsys, "attempts")
+    assert len(everything) == 42
+    assert said(capsys, "attempts", "--limit", "41") == everything[:41]
+    monkeypatch.setattr("gossamer.cli.query.FIRST", 10)
+    assert said(capsys, "attempts", "--limit", "10") == everything[:10]
+    assert said(capsys, "attempts", "--limit", "0") == said(capsys, "attempts") == everything
+    assert said(capsys, "items", "--kind", "Leaf", "--limit", "1") == said(capsys, "items", "--limit", "1")
+
+
+@pytest.mark.parametrize(
+    ("test", "keys"),
+    [
+        ('sku="007"', "a"), ("sku=007", "ab"), ('name="<b>"', "b"), ("name~<b", "b"), ("name=", "c"), ('name="null"', ""),
+        ("name=null", "a"), ("name!=null", "bc"), ('name=""', "c"), ("price<x", ""), ("price>x", ""), ("price!=x", "abc"), ("name~null", ""),
+    ],
+)  # fmt: skip
+def test_quotes_nulls_and_numbers(test: str, keys: str) -> None:
+    rows = [
+        {"k": "a", "sku": "007", "name": None, "price": 1}, {"k": "b", "sku": "7", "name": "<b>", "price": 2.5},
+        {"k": "c", "sku": "x", "name": "", "price": Decimal("3")},
+    ]  # fmt: skip
+    assert "".join(row["k"] for row in rows if where(test)(row)) == keys
+
+
 @pytest.mark.parametrize("by", ["provider", "hour", "host", "reason", "rung"])
 def test_attempts_by_what_they_have_in_common(
     place: Path, by: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

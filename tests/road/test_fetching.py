@@ -176,7 +176,8 @@ def test_a_page_looked_at_is_parsed_once(road: Make, tmp_path: Path, monkeypatch
     parses, parse = [], html.parse
     monkeypatch.setattr(html, "parse", lambda *words: parses.append(1) or parse(*words))
     page = Page(URL, 200, [("content-type", "text/html")], GOODS.encode(), 0.0, 0.1, 9)
-    assert reader.lacks(page) == ""
-    assert reader.read(Claim(1, 0, "a.example", Request(URL)), page, None).error is None
+    claim = Claim(1, 0, "a.example", Request(URL))
+    assert reader.lacks(claim, page) == ""
+    assert reader.read(claim, page, None).error is None
     assert len(parses) == 1
     assert View(page).block is None

@@ -116,13 +116,15 @@ def test_numbers_read_back_as_they_were() -> None:
 
 
 def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
+    length = 0
     for kind, fine in (("int", True), ("str", False), ("int", True)):
         sink = Parquet(str(tmp_path / "a.parquet"), (Column("v", kind), Column("more")))
         if fine:
-            sink.close(sink.append(sink.prepare(), [loose(1, v=1)]))
+            sink.close(length := sink.append(sink.prepare(), [loose(1, v=1)]))
         else:
-            with pytest.raises(SinkError, match="column v is int64, the items' is string"):
-                sink.prepare()
+            for again in (sink.prepare, lambda sink=sink: sink.append(length, ())):  # a new crawl; one that goes on
+                with pytest.raises(SinkError, match="column v is int64, the items' is string"):
+                    again()
     (tmp_path / "b.parquet").mkdir()
     (tmp_path / f"b.parquet/part-{0:015d}-{9:015d}.parquet").write_text("hi")
     with pytest.raises(SinkError, match="cannot be read"):

@@ -13,7 +13,7 @@ import pytest
 from conftest import seen_in_store
 from gossamer.errors import SinkAway
 from gossamer.parts import HistorySink
-from gossamer.sinks.columns import item_columns, page_columns
+from gossamer.sinks.columns import OURS, Column, item_columns, page_columns
 from gossamer.sinks.formats import open_output
 from gossamer.visit import Row
 from servers.processes import until
@@ -208,6 +208,32 @@ def test_what_is_gone_is_marked_and_what_changed_has_a_past(
             else [{"_data": "one"}]
         )
         assert "one" in str(past["_data"])
+
+
+def test_a_row_that_is_written_again_is_as_its_item_is_now(
+    place: Place, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Also where another parser read the same answer, so that the moment is the same."""
+    if request.node.callspec.params["place"] in APPENDED:
+        return  # such a store holds sightings
+    was, now = [
+        {"shed": (Column("sku"), Column("name"), *more, *OURS)}
+        for more in ((Column("old"), Column("price", "float")), (Column("new", "int"),))
+    ]
+    rows = [
+        [loose(n, kind="shed", sku=str(n), name="a", old="x", price=2.5) for n in range(3)],
+        [loose(n, kind="shed", sku=str(n), name=None, new=7) for n in (1, 3)],
+    ]
+    for columns, put in zip((was, now), rows, strict=True):
+        table: Any = open_output(place.spec, columns, folder=str(tmp_path), owner="c@1")
+        patiently(table.prepare)
+        patiently(lambda table=table, put=put: table.upsert(put))
+        table.close()
+    found = {str(row.get("_key") or row.get("_id")): row for row in place.found("shed")}
+    told = {key: [row.get(name) for name in ("name", "old", "price", "new")] for key, row in found.items()}
+    shown = {key: [None if value is None else str(value) for value in row] for key, row in told.items()}
+    old, new = ["a", "x", "2.5", None], [None, None, None, "7"]
+    assert shown == {"0": old, "1": new, "2": old, "3": new}
 
 
 def test_every_place_is_in_the_docs() -> None:

@@ -19,7 +19,7 @@ OfHost = Annotated[str | None, Option("--host", metavar="HOST", help="Only of th
 Reason = Annotated[str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")]
 Since = Annotated[str | None, Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
-Limit = Annotated[int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).")]
+Limit = Annotated[int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).", least=0)]
 Url = Annotated[str, Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
 
 

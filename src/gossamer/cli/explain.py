@@ -26,7 +26,7 @@ Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Meant = Annotated[
     str | None, Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host).")
 ]
-Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.")]
+Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.", least=0)]
 From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
 LINES = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +19,16 @@ Outcome = Annotated[
 Since = Annotated[str | None, Option("--since", metavar="TIME", help="Seen since: 2h ago, or a moment.")]
 Where = Annotated[
     list[str] | None,
-    Option("--where", metavar="TEST", help="FIELD=VALUE; also != < <= > >= and ~ (contains); repeatable."),
+    Option(
+        "--where",
+        metavar="TEST",
+        help='FIELD=VALUE; also != < <= > >= and ~ (contains); "VALUE": that text; repeatable.',
+    ),
 ]
 Kind = Annotated[str | None, Option("--kind", metavar="KIND", help="Items of this kind alone.")]
-Limit = Annotated[int, Option("--limit", metavar="N", help="How many are shown (50; 0: all).")]
+Limit = Annotated[
+    int | None, Option("--limit", metavar="N", help="How many are shown (50, with --json all; 0: all).", least=0)
+]
 By = Annotated[str | None, Option("--by", metavar="WHAT", help="Summed up by provider, hour, host, reason or rung.")]
 What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
@@ -32,27 +38,26 @@ FIRST = 50
 
 def items(
     crawl: MaybeCrawl = None, host: HostFilter = None, kind: Kind = None, since: Since = None, where: Where = None,
-    limit: Limit = FIRST, data: Data = None, setting: Setting = None, as_json: Json = False,
+    limit: Limit = None, data: Data = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """The items that a crawl kept."""
     from gossamer.assets import told_of
     from gossamer.querying.filters import all_of
 
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
-    wheres = [*(where or ()), *([f"_kind={kind}"] if kind else [])]
-    test = all_of(host=host, since=since, wheres=wheres)
-    put(
-        (row for row in kept(folder, "items") if test(row) and (kind or not told_of(row))),
-        limit,
-        as_json,
-        ("_kind", "_key"),
-    )
+    test = all_of(host=host, since=since, wheres=where or ())
+    found = (row for row in kept(folder, "items") if test(row))
+    if kind:
+        rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
+    else:
+        rows = (row for row in found if not told_of(row))
+    put(some(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
     return 0
 
 
 def attempts(
     crawl: MaybeCrawl = None, by: By = None, host: HostFilter = None, status: Status = None, outcome: Outcome = None,
-    since: Since = None, where: Where = None, limit: Limit = FIRST, data: Data = None, setting: Setting = None, as_json: Json = False,
+    since: Since = None, where: Where = None, limit: Limit = None, data: Data = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """The requests that a crawl made, or what they were by provider, hour, host, reason, rung."""
     from gossamer.querying.filters import all_of
@@ -63,7 +68,7 @@ def attempts(
         raise UsageError(f"--by {by}: there is {', '.join(BY)}{nearest(by, BY)}")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
-    rows = (row for row in kept(folder, "attempts") if test(row))
+    rows = some((row for row in kept(folder, "attempts") if test(row)), folder, "attempts", where)
     if by is None:
         heads = ("ts", "url", "attempt", "rung", "status", "outcome", "seconds", "bytes_wire", "proxy", "error")
         put(rows, limit, as_json, heads, only=True)
@@ -85,7 +90,8 @@ def export(
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
-    count = write(file, what, (row for row in kept(folder, what) if test(row)), sources(folder))
+    rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
+    count = write(file, what, rows, sources(folder))
     if as_json:
         put_json({"crawl": folder.name, "file": file, "rows": count})
     else:
@@ -141,14 +147,33 @@ def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
         raise UsageError(f"{folder.name} has no output in a file: crawl with -o FILE; databases are asked themselves")
 
 
-def put(rows: Iterable[dict[str, Any]], limit: int, as_json: bool, heads: tuple[str, ...], only: bool = False) -> None:
+def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:
+    """The rows; where there is none because no row has a field that is asked for, UsageError."""
+    from gossamer.querying.filters import field_of
+    from gossamer.units import nearest
+
+    first = next(rows, None)
+    if first is not None:
+        return chain([first], rows)
+    if wheres:
+        names = {name for row in kept(folder, what) for name in row}
+        for text in wheres:
+            if names and (field := field_of(text)) not in names:
+                raise UsageError(f"--where {text!r}: no row of {what} has a field {field}{nearest(field, names)}")
+    return iter(())
+
+
+def put(
+    rows: Iterable[dict[str, Any]], limit: int | None, as_json: bool, heads: tuple[str, ...], only: bool = False
+) -> None:
     """Rows, one a line; a table has the fields of the first rows. `only`: no other fields than `heads`."""
     from gossamer.cli.show import put_json, put_table, remark
 
     if as_json:
-        for row in rows if not limit or limit == FIRST else islice(rows, limit):
+        for row in islice(rows, limit or None):
             put_json(row)
         return
+    limit = FIRST if limit is None else limit
     found = list(islice(rows, limit + 1) if limit else rows)
     if not found:
         remark("nothing of that kind")
@@ -187,5 +212,9 @@ def short(value: Any) -> str | None:
 
     if value is None:
         return None
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    text = (
+        value
+        if isinstance(value, str)
+        else msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode(value).decode()
+    )
     return text if len(text) <= 80 else text[:79] + "…"

@@ -208,8 +208,8 @@ def put(told: Told) -> None:
 
     rows: list[tuple[str, Any]] = [
         ("read", told.read), ("pages", told.pages), ("passed over", told.passed), ("items", told.items), ("kept aside", told.rejected),
-        ("failed", told.failed), *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]), ("in", told.items_file),
-        ("outputs", ", ".join(told.outputs) or "-"),
+        ("failed", told.failed), *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]),
+        *([("  kept in", told.kept)] if told.kept else ()), ("in", told.items_file), ("outputs", ", ".join(told.outputs) or "-"),
         *([("cannot be read", told.unread), *(("", line) for line in told.broken)] if told.unread else ()),
     ]  # fmt: skip
     found = told.difference

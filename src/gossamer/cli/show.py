@@ -22,12 +22,12 @@ def remark(line: str, quiet: bool = False) -> None:
 
 
 def put_json(value: Any) -> None:
-    """One line of JSON on stdout; where that is not UTF-8, of ASCII alone."""
+    """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
     import json
 
     import msgspec
 
-    line = msgspec.json.encode(value)
+    line = msgspec.json.Encoder(decimal_format="number").encode(value)
     plain = "utf" in (sys.stdout.encoding or "utf").lower()
     sys.stdout.write((line.decode() if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()

@@ -19,8 +19,11 @@ import click
 class Option:
     """A word that begins with a dash."""
 
-    def __init__(self, *flags: str, metavar: str | None = None, help: str = "") -> None:  # noqa: A002 - click's name
-        self.flags, self.metavar, self.help = flags, metavar, help
+    def __init__(
+        self, *flags: str, metavar: str | None = None, help: str = "", least: int | None = None  # noqa: A002 - click's name
+    ) -> None:  # fmt: skip
+        """`least`: the smallest number that is taken."""
+        self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
 
 class Argument:
@@ -53,6 +56,8 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
         needed = parameter.default is parameter.empty
         return click.Argument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
     names = [*word.flags, parameter.name]
+    if word.least is not None:
+        settings["type"] = click.IntRange(min=word.least)
     if kind is bool:
         return click.Option(names, is_flag=True, help=word.help)
     return click.Option(names, multiple=several, help=word.help, **settings)

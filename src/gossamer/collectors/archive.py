@@ -89,6 +89,11 @@ class ArchiveCollector:
             raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
         return self._known.urls()
 
+    @property
+    def broken(self) -> list[str]:
+        """A line for each file that is torn or damaged: from where on, and why."""
+        return [] if self._known is None else self._known.broken
+
     def again(self) -> None:
         """Open the files anew, in a process that was forked."""
         if self._known is not None:
@@ -172,6 +177,7 @@ class Several:
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
         self._opened = opened
         self.skipped = [line for one in opened for line in one.skipped]
+        self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> Kept | None:
         """The last answer in time."""
@@ -197,6 +203,7 @@ class Known(Protocol):
     """Answers of which it is known what there is: a WARC, plain objects."""
 
     skipped: list[str]
+    broken: list[str]
 
     def find(self, url: str, most: int) -> Kept | None: ...
     def urls(self) -> list[str]: ...

@@ -40,15 +40,20 @@ class Kept:
         self._places: dict[str, tuple[int, int]] = {}
         self.skipped: list[str] = []
         """Lines that could not be read, 1,000 at most."""
+        self.broken: list[str] = []
+        """A line for each file that is torn or damaged: the first place."""
         for number, file in enumerate(sorted(path.glob("*.jsonl"))):
             self._files.append(file.open("rb"))
-            at = 0
+            at, told = 0, False
             for text in self._files[number]:
                 try:
                     line = _line(text)
                     if line.status != 304:  # the page is as it was: what was stored then counts
                         self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
+                    if not told:
+                        self.broken.append(f"{file} is broken from byte {at} on ({error})")
+                    told = True
                     self.skipped += [f"{file.name} byte {at}: {error}"][: MOST_SKIPPED - len(self.skipped)]
                 at += len(text)
 

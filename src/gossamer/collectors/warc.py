@@ -74,6 +74,8 @@ class Warc:
         """Of a revisit: where its body is."""
         self.skipped: list[str] = []
         """What was skipped: file, offset and why, one line each, 1,000 at most."""
+        self.broken: list[str] = []
+        """A line for each file that is torn or damaged: the first place."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -105,17 +107,19 @@ class Warc:
         """Take the places from the index beside a file, where a run of ours finished that."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
-        if not path.name.endswith(ENDING) or growing.exists() or not beside.exists():
-            return False
-        if beside.stat().st_mtime < path.stat().st_mtime:
+        ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
+        if not ended or beside.stat().st_mtime < path.stat().st_mtime:
             return False
         try:
             lines = [_line(text.split(b" ", 2)[2]) for text in beside.read_bytes().splitlines()]
             lines.sort(key=lambda one: int(one.offset))
+            lost = next((one.offset for one in lines if int(one.offset) + int(one.length) > path.stat().st_size), None)
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
             return False  # what was sent along is told in the records alone
+        if lost is not None:
+            self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
         for one in lines:
             place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
             if one.mime == "warc/revisit" and one.status == "304":
@@ -156,7 +160,7 @@ class Warc:
     def _walk(self, number: int) -> Iterator[tuple[Place, Record]]:
         """All records whose header and block are whole, with their places."""
         offset: int | None = 0
-        packed = self._packed[number]
+        packed, told = self._packed[number], False
         while offset is not None:
             stream = Stream(self._files[number], offset, packed)
             try:
@@ -167,7 +171,10 @@ class Warc:
                     yield (Place(offset, within, number) if packed else Place(offset + within, 0, number)), found
             except (ValueError, BROKEN) as error:
                 where = offset if packed else offset + stream.record
-                self._skip(Place(where, 0, number), str(error) or "broken")
+                self._skip(Place(where, 0, number), why := str(error) or "broken")
+                if not told:
+                    self.broken.append(f"{self._files[number].name} is broken from byte {where} on ({why})")
+                told = True
                 offset = self._next(number, where + 1)
             else:
                 offset = self._next(number, stream.end) if packed else None
@@ -205,14 +212,16 @@ class Warc:
         return own
 
     def _block(self, place: Place, most: int) -> tuple[Record, bytes] | None:
-        """A record's header and its block; None when the file was changed under us."""
+        """A record's header and its block; None when it is not whole any more."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
         try:
             stream.skip(place.within)
-            found = record(stream)
-            return None if found is None else (found[1], stream.take(min(found[1].length, most + 4 * MOST_HEAD)))
+            if (found := record(stream)) is None:
+                return None
+            block = stream.take(size := min(found[1].length, most + 4 * MOST_HEAD))
+            return (found[1], block) if len(block) == size else None  # what is left of it is no answer
         except (ValueError, BROKEN):
             return None
 

@@ -164,6 +164,11 @@ def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> 
     if not number[0].isdigit():
         raise _wrong(text, f"{number!r} is no number")
     bound = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+    group = name.partition(".")[0]
+    if bound > 1 and group in LATELY and group != "yield":
+        raise _wrong(text, f"{name} is a share, from 0 to 1 or to 100%")
+    if number.endswith("%") and group not in LATELY:
+        raise _wrong(text, f"{name} is a count, which has no %")
     return (lambda summary: _COMPARE[mark](value(summary, name), bound)), at + 3
 
 

@@ -16,40 +16,62 @@ from gossamer.units import seconds
 Row = dict[str, Any]
 Test = Callable[[Row], bool]
 _WHERE = re.compile(r"\s*([\w.-]+)\s*(!=|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_MARKS = ("=", "!", "<", ">", "~")
 _TIMES = ("ts", "fetched_at", "_seen_at")
 _URLS = ("url", "_url")
 
 
 def where(text: str) -> Test:
-    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`. Numbers are
-    compared as numbers where both are, else texts; a field that is not there is null, which is neither more nor less than anything.
+    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`, `sku="007"` (that text, no
+    number). Numbers are compared as numbers where both are, else texts; a field that is not there is null, which is neither more nor
+    less than anything. Raises UsageError.
 
     >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
     """
-    found = _WHERE.fullmatch(text)
-    if found is None:
-        raise UsageError(f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there")
-    field, mark, wanted = found[1], found[2], found[3]
-    number = _number(wanted)
+    field, mark, wanted, given = _parts(text)
+    null, number = wanted == "null" and not given, None if given else _number(wanted)
 
     def test(row: Row) -> bool:
         value = row.get(field)
-        if wanted == "null":
+        if null and mark in ("=", "!="):
             return (value is None) is (mark == "=")
         if value is None:
             return mark == "!="
         if mark == "~":
             return wanted.lower() in str(value).lower()
-        if wanted in ("true", "false") and value in (0, 1):  # some tables have no other word for them
+        if not given and wanted in ("true", "false") and value in (0, 1):  # some tables have no other word for them
             return _compare(mark, int(bool(value)) - (wanted == "true"))
         mine = _number(value) if number is not None else None
         if mine is not None and number is not None:
             return _compare(mark, (mine > number) - (mine < number))
+        if mark[0] in "<>" and isinstance(value, int | float | Decimal):
+            return False  # a number is neither more nor less than a text
         text = _text(value)
         return _compare(mark, (text > wanted) - (text < wanted))
 
     return test
+
+
+def field_of(text: str) -> str:
+    """The field that a comparison asks for. Raises UsageError."""
+    return _parts(text)[0]
+
+
+def _parts(text: str) -> tuple[str, str, str, bool]:
+    """Field, mark, value, and whether that was given in quotes."""
+    found = _WHERE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there")
+    field, mark, wanted = found[1], found[2], found[3]
+    given = len(wanted) > 1 and wanted[0] == wanted[-1] == '"'
+    if not given and mark != "~" and wanted[:1] in _MARKS:
+        raise UsageError(
+            f"--where {text!r}: there is no {mark}{wanted[0]}, but = != < <= > >= and ~; a value that begins so is put in double quotes"
+        )
+    if not given and ((wanted in ("", "null") and mark[0] in "<>") or (not wanted and mark == "~")):
+        raise UsageError(f"--where {text!r}: {mark} wants a value behind it")
+    return field, mark, wanted[1:-1] if given else wanted, given
 
 
 def all_of(

@@ -6,6 +6,8 @@ import contextlib
 import csv
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from gossamer.errors import ConfigError
 from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
 from gossamer.sinks.formats import parse
-from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.history import TAKEN
+from gossamer.sinks.jsonl import number, parsed
 
 Row = dict[str, Any]
 
@@ -61,6 +64,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(path: Path) -> Iterator[Row]:
+    csv.field_size_limit(2**31 - 1)  # Python's own, 128 KiB, is less than a text may have
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
@@ -75,7 +79,16 @@ def _parts(path: Path) -> Iterator[Row]:
     for folder, _ in _kinds(path):
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):
-                yield from batch.to_pylist()
+                for row in batch.to_pylist():
+                    yield {name: _said(value) for name, value in row.items()}
+
+
+def _said(value: Any) -> Any:
+    """A value of Parquet as the other outputs have it: a moment as text, a decimal as a number."""
+    if isinstance(value, datetime):
+        exact = "microseconds" if value.microsecond % 1000 else "milliseconds"
+        return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
+    return number(value.normalize()) if isinstance(value, Decimal) else value
 
 
 def _database(path: Path) -> Iterator[Row]:
@@ -85,6 +98,6 @@ def _database(path: Path) -> Iterator[Row]:
         for name in names:
             quoted = '"' + name.replace('"', '""') + '"'
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
-            if columns & {"_key", "_url", "url"}:  # ours, not what else lies in the file
+            if columns & {"_key", "_url", "url"} and name not in TAKEN:  # rows of ours as they are now
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
                     yield dict(row)

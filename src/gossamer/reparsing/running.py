@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,12 +22,15 @@ import xxhash
 
 from gossamer.collectors.archive import ArchiveCollector, archives
 from gossamer.errors import ConfigError
+from gossamer.page import Page
 from gossamer.reparsing import working
 from gossamer.reparsing.comparing import Difference, compare
+from gossamer.request import Request
 from gossamer.road.reader import Reader
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.exact import ExactFile, sync_folder
 from gossamer.sinks.formats import open_output
+from gossamer.sites.failed import Failed
 from gossamer.sites.loading import LoadedSite
 from gossamer.storing import item_columns
 from gossamer.visit import Row
@@ -78,6 +82,8 @@ class Told(msgspec.Struct):
     outputs: list[str]
     unread: int = 0
     broken: list[str] = []
+    kept: str | None = None
+    """Where pages lie that could not be read, each with its reason."""
 
 
 class Run:
@@ -116,7 +122,7 @@ class Run:
         return Told(
             len(keys), state.pages, state.passed, state.items, state.rejected, state.failed, state.reasons, difference,
             str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
-            state.unread + len(opened.skipped), opened.skipped[:5],
+            state.unread + len(opened.skipped), opened.skipped[:5], str(self.folder / "failed") if state.failed else None,
         )  # fmt: skip
 
     def _begun(self, keys: Sequence[str]) -> State:
@@ -130,10 +136,11 @@ class Run:
         state, file = self.state, ExactFile(str(self.items), overwrite=True)
         if not state.batches:
             file.prepare()
+            shutil.rmtree(self.folder / "failed", ignore_errors=True)
         file.append(state.length, b"")
         reasons, lines, saved = Counter(state.reasons), list[bytes](), time.monotonic()
         if state.batches < len(batches):
-            make = partial(reading, opened, self.sites)
+            make = partial(reading, opened, self.sites, self.folder / "failed")
             with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
                 for batch in read:
                     self._take(batch, reasons)
@@ -218,14 +225,22 @@ class Run:
         sync_folder(str(self.folder))
 
 
-def reading(opened: ArchiveCollector, sites: Sequence[LoadedSite]) -> Callable[[Sequence[str]], working.Batch]:
-    """See `working.Make`."""
+def reading(
+    opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.Note
+) -> Callable[[Sequence[str]], working.Batch]:
+    """See `working.Make`. `folder`: where pages go that cannot be read."""
     opened.again()
     why = list[str]()
     nobody: Any = working.Nobody()
     reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
-    reader.keep = lambda _page, _request, detail: why.append(detail)
-    return partial(working.read, reader, why, opened)
+    aside = Failed(folder)
+
+    def keep(page: Page, request: Request, detail: str) -> None:
+        why.append(detail)
+        aside.keep(page, request, detail)
+
+    reader.keep = keep
+    return partial(working.read, reader, why, opened, note)
 
 
 def _row(line: bytes, columns: Columns) -> Row:

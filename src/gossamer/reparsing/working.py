@@ -1,28 +1,38 @@
-"""Processes that read stored pages: forked, each takes every n-th batch, and hands lines of items over a pipe, in order."""
+"""Processes that read stored pages: forked, each takes every n-th batch, and hands lines of items over a pipe, in order.
+
+A page that ends its process (a fault of a parser written in C, a site file's) is told by a note in memory that both share: another process
+goes on where that one was, and a page that ended two is not read.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import signal
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
 from gossamer.assets import REFERENCES
 from gossamer.collectors.archive import ArchiveCollector
-from gossamer.page import Failure
+from gossamer.errors import GossamerError
+from gossamer.page import Failure, Page
+from gossamer.parsing.html import DEEP, deep
 from gossamer.request import Request
 from gossamer.road.reader import Reader
-from gossamer.road.taker import Taken
+from gossamer.road.taker import Read, Taken
 from gossamer.sinks.jsonl import lines
 from gossamer.url import origin
 from gossamer.visit import Asked, Claim, Row
 
 BATCH = 100
-_SIZE = struct.Struct("<I")
+DEATHS, LOST = 2, 3
+"""Processes that a page may end before it is not read any more; that may be killed while they read none."""
+_SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
 class Batch(msgspec.Struct, array_like=True):
@@ -52,10 +62,29 @@ class Nobody:
         """It is not taken."""
 
 
-def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequence[str]) -> Batch:
+class Note:
+    """Which page of its batch a process reads, where its death leaves it; costs 0.2 us a page."""
+
+    def __init__(self) -> None:
+        self._map = mmap.mmap(-1, _NUMBER.size)
+        self.deaths: Counter[str] = Counter()
+        """How many processes each page ended, by its key."""
+
+    def begins(self, number: int) -> None:
+        """The page of that number is read from now on; -1: none."""
+        _NUMBER.pack_into(self._map, 0, number)
+
+    @property
+    def at(self) -> int:
+        """The page that was being read, or -1."""
+        return int(_NUMBER.unpack_from(self._map)[0])
+
+
+def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, keys: Sequence[str]) -> Batch:
     """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
     out, rows = Batch(failed=[]), list[Row]()
-    for key in keys:
+    for number, key in enumerate(keys):
+        note.begins(number)
         url = key.partition(" ")[0]
         try:
             kept = archive.find(key)
@@ -67,17 +96,16 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
         if kept.status >= 300 or kept.asked.block is not None or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
-        asked = kept.asked
-        request = Request(
-            url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
-            carry=asked.carry,
-        )  # fmt: skip
+        request = _request(url, kept.asked)
         page = archive.page(request, kept)
-        if isinstance(page, Failure):
-            out.passed += 1
-            continue
-        page.collector, page.rung = asked.collector, asked.rung
-        got = reader.again(Claim(0, 0, "", request), page)
+        got: Read | None = None
+        if not isinstance(page, Failure):
+            page.collector, page.rung = kept.asked.collector, kept.asked.rung
+            if key in note.deaths and (reason := _ends(page, note.deaths[key])):
+                reader.keep(page, request, reason)
+                got = Read([], Taken(), error="crash")
+            else:
+                got = reader.again(Claim(0, 0, "", request), page)
         if got is None:
             out.passed += 1
             continue
@@ -86,10 +114,27 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, keys: Sequen
             out.failed.append((url, why.pop() if why else got.error))
         why.clear()
         rows += got.rows
+    note.begins(-1)
     whole = [row for row in rows if type(row.data) is dict and "_key" in row.data]
     out.rejected, out.lines = len(rows) - len(whole), lines(whole)
     out.items = sum(row.kind != REFERENCES for row in whole)
     return out
+
+
+def _request(url: str, asked: Asked) -> Request:
+    return Request(
+        url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
+        carry=asked.carry,
+    )  # fmt: skip
+
+
+def _ends(page: Page, deaths: int) -> str:
+    """Why a page that ended so many processes is not read again; '' where it may be."""
+    if deaths >= DEATHS:
+        return f"it ended {deaths} processes that read it"
+    return (
+        f"it ended a process, and its elements lie more than {DEEP} deep" if deep(page.body, page.content_type) else ""
+    )
 
 
 def _infrastructure(url: str, asked: Asked) -> bool:
@@ -97,29 +142,68 @@ def _infrastructure(url: str, asked: Asked) -> bool:
     return (asked.use or "").startswith("@") or (url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt")
 
 
-Make = Callable[[], Callable[[Sequence[str]], Batch]]
+Make = Callable[[Note], Callable[[Sequence[str]], Batch]]
 """Called in each process: what reads a batch there."""
 
 
 def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[Batch, None, None]:
-    """The batches read, in their order, by so many processes. Ends them when it is left."""
-    if processes < 2 or len(batches) < 2:
-        yield from map(make(), batches)
-        return
-    workers = [_begin(batches[at::processes], make) for at in range(min(processes, len(batches)))]
+    """The batches read, in their order, by so many processes. Ends them when it is left. Raises GossamerError where they do not live."""
+    count = min(processes, len(batches))
+    workers = [Process(batches[at::count], make) for at in range(count)]
     try:
         for number in range(len(batches)):
-            _, pipe = workers[number % len(workers)]
-            yield msgspec.msgpack.decode(_exactly(pipe, _SIZE.unpack(_exactly(pipe, _SIZE.size))[0]), type=Batch)
+            yield workers[number % count].take()
     finally:
-        for pid, pipe in workers:
-            os.close(pipe)
+        for worker in workers:
+            worker.end()
+
+
+class Process:
+    """Reads batches, one after the other; when it dies, another takes its place."""
+
+    def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
+        self._batches, self._make, self._note = batches, make, Note()
+        self._taken = self._lost = 0
+        self._pid, self._pipe = _begin(batches, make, self._note)
+
+    def take(self) -> Batch:
+        """What came of the next batch."""
+        while True:
+            try:
+                data = _exactly(self._pipe, _SIZE.unpack(_exactly(self._pipe, _SIZE.size))[0])
+            except EOFError:
+                self._again()
+                continue
+            self._taken += 1
+            return msgspec.msgpack.decode(data, type=Batch)
+
+    def _again(self) -> None:
+        """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to blame."""
+        code = self._ended()
+        if self._note.at >= 0:
+            self._note.deaths[self._batches[self._taken][self._note.at]] += 1
+        elif code >= 0 or self._lost == LOST:
+            raise GossamerError(f"a process that reads pages ended ({code}), and no page of its was the reason")
+        else:
+            self._lost += 1
+        self._note.begins(-1)
+        self._pid, self._pipe = _begin(self._batches[self._taken :], self._make, self._note)
+
+    def end(self) -> None:
+        """Kill it."""
+        if self._pid:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+                os.kill(self._pid, signal.SIGKILL)
+            self._ended()
+
+    def _ended(self) -> int:
+        """Its exit code, or the signal that killed it as a negative number."""
+        os.close(self._pipe)
+        pid, self._pid = self._pid, 0
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _begin(batches: Sequence[Sequence[str]], make: Make) -> tuple[int, int]:
+def _begin(batches: Sequence[Sequence[str]], make: Make, note: Note) -> tuple[int, int]:
     """Fork a process for these batches; its id, and the pipe that it writes to."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -131,7 +215,7 @@ def _begin(batches: Sequence[Sequence[str]], make: Make) -> tuple[int, int]:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(out)
-        one = make()
+        one = make(note)
         for keys in batches:
             data = msgspec.msgpack.encode(one(keys))
             rest = memoryview(_SIZE.pack(len(data)) + data)
@@ -142,6 +226,7 @@ def _begin(batches: Sequence[Sequence[str]], make: Make) -> tuple[int, int]:
         code = 0
     except Exception as error:  # noqa: BLE001 - the parent hears of it by the pipe's end
         print(f"gossamer: a reading process failed: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.stderr.flush()
     finally:
         os._exit(code)
 
@@ -151,9 +236,7 @@ def _exactly(pipe: int, size: int) -> bytes:
     while left:
         part = os.read(pipe, min(left, 1 << 20))
         if not part:
-            raise ChildProcessError(
-                "a process that reads pages ended: a page of its may have ended it; try --processes 1"
-            )
+            raise EOFError
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -114,7 +114,7 @@ class Outputs:
                 try:
                     if wait and isinstance(sink, Ships):
                         await self._patiently(sink.ship, self._length(sink))
-                    await self._in_thread(sink.close, self._length(sink))
+                    await (self._patiently if wait else self._in_thread)(sink.close, self._length(sink))
                 except SinkAway as error:
                     away = error
             for table in self._tables:

@@ -67,16 +67,19 @@ class Reader:
         self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
 
-    def lacks(self, page: Page) -> str:
+    def lacks(self, claim: Claim, page: Page) -> str:
         """What its site says that the page must have, and it has not; '' for nothing."""
         site = match(self.sites, page.url) if self.sites else None
-        if site is None or not site.site.must_have:
+        if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
-        self._parsed = page, html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+        self.reading.begins(claim.bucket, claim.token)
         try:
+            self._parsed = page, html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
             return lacking(site, View(page, self._parsed[1]))
         except ValueError:  # said when the page is read
             return ""
+        finally:
+            self.reading.ends()
 
     def shows(self, claim: Claim, page: Page) -> int:
         """How much text a page surely shows, in letters (`html.Document.shows`)."""

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from gossamer.errors import SinkError
+from gossamer.errors import SinkAway
 from gossamer.sinks import cdxj
 from gossamer.sinks.away import Away
 from gossamer.sinks.objects import Objects, objects_of
@@ -42,23 +42,23 @@ class Archived:
         self.target = self._sink.target
 
     def prepare(self) -> int:
-        """See `parts.FileSink`. The store is asked whether we may write."""
+        """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is called again."""
         try:
             self._away.check()
         except OSError as error:
-            raise SinkError(f"cannot write to {self._away.url}: {error}") from error
+            raise SinkAway(f"{self._away.url} does not take pages: {error}") from error
         os.makedirs(self.folder, exist_ok=True)
         return self._sink.prepare()
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`. Waits where too much waits to be sent."""
+        """See `parts.FileSink`. Waits where too much waits to be sent; raises SinkAway, too."""
         os.makedirs(self.folder, exist_ok=True)
         self._sender.wake()
         self._sender.room()
         return self._sink.append(committed, rows)
 
     def close(self, committed: int) -> None:
-        """End the last part and send all."""
+        """End the last part and send all. Raises SinkAway when that cannot be done now: it may be called again, also by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 

@@ -23,6 +23,8 @@ _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationExcep
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
 """What is said where no TLS is spoken, or nobody vouches for who speaks it."""
+ASKED, SENT = 8.0, 300.0
+"""Seconds that a store may take to say whether it is there, and for a piece that is sent."""
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
@@ -46,7 +48,10 @@ class Away:
         )
         service, options = _options(scheme, place, given)
         try:
-            self._store: Any = opendal.Operator(service, **options).layer(opendal.layers.RetryLayer(max_times=2))
+            again, layers = opendal.Operator(service, **options), opendal.layers
+            again = again.layer(layers.RetryLayer(max_times=2))
+            self._asked: Any = again.layer(layers.TimeoutLayer(ASKED, ASKED))
+            self._store: Any = again.layer(layers.TimeoutLayer(SENT, SENT))
         except self._wrong as error:
             raise ConfigError(f"{self.url}: {said(error)}") from error
 
@@ -54,8 +59,8 @@ class Away:
         """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may pass)."""
         name = f".gossamer-{os.getpid()}"
         try:
-            self._store.write(name, b"\n")
-            self._store.delete(name)
+            self._asked.write(name, b"\n")
+            self._asked.delete(name)
         except self._wrong as error:
             if isinstance(error, self._errors.RateLimited) or passes(str(error)):
                 raise OSError(said(error)) from error
@@ -151,7 +156,7 @@ def passes(text: str) -> bool:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):
         return int(status[1]) >= 500 or int(status[1]) in (408, 425, 429)
-    return "called: reqwest::send" in text and not any(what in text for what in _TLS)
+    return "timeout reached" in text or ("called: reqwest::send" in text and not any(what in text for what in _TLS))
 
 
 def said(error: Exception) -> str:

@@ -56,8 +56,10 @@ class Cassandra:
         self._keyspace = urlsplit(place.url).path.strip("/")
         self._cluster: Any = None
         self._session: Any = None
-        self._tables: dict[str, tuple[Table, Any, Any]] = {}
-        """By kind: columns, prepared INSERT and SELECT."""
+        self._tables: dict[str, tuple[Table, Any, Any, int]] = {}
+        """By kind: columns, prepared INSERT and SELECT, how many columns are there that rows once had."""
+        self._there: set[Name] = set()
+        """Items of the batch that have a row."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # we say what goes wrong
 
@@ -101,11 +103,12 @@ class Cassandra:
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
         """See `upserting.Driver`."""
-        _, _, select = self._table(kind)
+        _, _, select, _ = self._table(kind)
         found = {}
         for key, rows in zip(keys, self._all(select, [(clean(key),) for key in keys]), strict=True):
             for content, *times in rows:
                 found[kind, key] = state_of(content, *(_text(at) for at in times))
+        self._there = {*found}
         return found
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
@@ -126,18 +129,18 @@ class Cassandra:
         """See `upserting.Driver`."""
         from cassandra.query import UNSET_VALUE
 
-        table, insert, _ = self._table(kind)
+        table, insert, _, former = self._table(kind)
         given = []
-        for (_, state), values in zip(rows, table.values(rows, careful), strict=True):
+        for (row, state), values in zip(rows, table.values(rows, careful), strict=True):
             if sum(len(value) for value in values if isinstance(value, str)) > MOST:
                 raise Unfit(f"a row may have {MOST} bytes")
             if not 0 < len(values[0].encode()) < 65_536:
                 raise Unfit("a key may have 65,535 bytes, and at least one")
-            new = state is not None and state.first_seen_at == state.seen_at  # then nothing is to be erased
+            new = state is not None and (kind, row.key) not in self._there  # then nothing is to be erased
             given.append([
                 UNSET_VALUE if new and value is None else _FIT[column.type](value)
                 for column, value in zip(table.columns, values, strict=True)
-            ])  # fmt: skip
+            ] + [UNSET_VALUE if new else None] * former)  # fmt: skip
         self._all(insert, given)
 
     def drop(self) -> None:
@@ -201,18 +204,19 @@ class Cassandra:
 
         return ssl.create_default_context(cafile=given.get("ca_file"))
 
-    def _table(self, kind: str) -> tuple[Table, Any, Any]:
+    def _table(self, kind: str) -> tuple[Table, Any, Any, int]:
         """Make or widen the table of a kind, where it is not as it should be."""
         if kind not in self._tables:
             table, called = Table(kind, self._columns), self._name(kind)
-            self._make(called.strip('"'), table.columns, '"_key"')
+            former = self._make(called.strip('"'), table.columns, '"_key"')
             states = ", ".join(f'"{column}"' for column in _STATES)
             select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind not in RECORDS else '"_key"', called)
-            insert = self._session.prepare(_insert(called, table.columns))
-            self._tables[kind] = table, insert, self._session.prepare(select)
+            insert = self._session.prepare(_insert(called, [*table.columns, *map(Column, former)]))
+            self._tables[kind] = table, insert, self._session.prepare(select), len(former)
         return self._tables[kind]
 
-    def _make(self, called: str, columns: Sequence[Column], key: str) -> None:
+    def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
+        """See that a table is there and has these columns; which else it has."""
         rows = self._session.execute(
             "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (self._keyspace, called)
         )  # fmt: skip
@@ -220,7 +224,7 @@ class Cassandra:
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
             self._session.execute(f'CREATE TABLE IF NOT EXISTS "{called}" ({body}, PRIMARY KEY ({key}))')
-            return
+            return []
         if "_key" not in known:
             raise SinkError(f"{self.where}: the table {called} is not gossamer's: name another with ?table=")
         for column in columns:
@@ -231,6 +235,8 @@ class Cassandra:
                     f"{self.where}: column {column.name} of {called} is {known[column.name]}, the items' is {_TYPES[column.type]}: "
                     "name another table with ?table="
                 )
+        names = {column.name for column in columns}
+        return [column for column in known if column not in names]
 
     def _name(self, kind: str) -> str:
         """The quoted name of a kind's table: letters, digits and _, 48 at most."""

@@ -61,6 +61,7 @@ class Parquet:
         self._part_bytes = part_bytes
         self._keep = keep
         self._at = at
+        self._fit = False
         self._left = (-1, 0, 0, 0.0)
         """After our last append: its length, the start of the journal, when a name in the folder changed, when all were looked at."""
 
@@ -94,8 +95,7 @@ class Parquet:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
             parts, _ = _listing(self.path)
-            if parts and (why := _clash(self._part(*parts[-1]), self._columns)):
-                raise SinkError(f"{self.path}: {why}: give another folder with -o, or overwrite it with -O")
+            _fits(self.path, [self._part(*one) for one in parts], self._columns)
             base = max((end for _, end in parts), default=0)
             if self._owner:
                 write_mark(folder, Mark(self._owner, base))
@@ -156,6 +156,9 @@ class Parquet:
         for start in journals:
             if start > committed:
                 os.unlink(self._journal(start))
+        if not self._fit:  # a site file may have changed since
+            _fits(self.path, [self._part(*one) for one in parts if one[1] <= committed], self._columns)
+            self._fit = True
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
@@ -207,10 +210,12 @@ class Parquet:
             raise failure(self.path, error) from error
 
 
-def _clash(part: str, columns: Sequence[Column]) -> str:
+def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:
+    """See that the last part has no column of another type. Raises SinkError."""
     from gossamer.sinks.arrow import clash
 
-    return clash(part, columns)
+    if parts and (why := clash(parts[-1], columns)):
+        raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:

@@ -185,7 +185,7 @@ class Postgres:
         if kind not in RECORDS:
             self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
             self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        self._made(called, table.columns, "_key")
+        former = self._made(called, table.columns, "_key")
         if kind not in RECORDS:
             index = _quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
             if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
@@ -195,7 +195,10 @@ class Postgres:
         self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")
         self._base.execute(f"CREATE TEMPORARY TABLE {incoming} ({typed}) ON COMMIT DELETE ROWS")
         listed = ", ".join(map(_quoted, table.names))
-        changed = ", ".join(f"{_quoted(one)} = excluded.{_quoted(one)}" for one in table.names[1:])
+        changed = ", ".join(
+            [f"{_quoted(one)} = excluded.{_quoted(one)}" for one in table.names[1:]]
+            + [f"{_quoted(one)} = NULL" for one in former]
+        )
         insert = (
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
@@ -204,17 +207,17 @@ class Postgres:
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
 
-    def _made(self, called: str, columns: Sequence[Column], key: str) -> None:
-        """See that a table is there and has these columns."""
+    def _made(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
+        """See that a table is there and has these columns; which else it has that rows may once have had."""
         found = self._base.execute(
-            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+            "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
-        )  # fmt: skip
-        known = dict(found.fetchall())
+        ).fetchall()  # fmt: skip
+        known = {column: kind for column, kind, _ in found}
         if not known:
             body = ", ".join(f"{_quoted(column.name)} {_TYPES[column.type]}" for column in columns)
             self._base.execute(f"CREATE TABLE IF NOT EXISTS {called} ({body}, PRIMARY KEY ({key}))")
-            return
+            return []
         if "_key" not in known:
             raise UsageError(
                 f"table {called} of {self.where} is not gossamer's: name another with ?table=, or ?table=SCHEMA.NAME"
@@ -229,6 +232,8 @@ class Postgres:
         if missing := [column for column in columns if column.name not in known]:
             added = ", ".join(f"ADD COLUMN IF NOT EXISTS {_quoted(one)} {_TYPES[kind]}" for one, kind in missing)
             self._base.execute(f"ALTER TABLE {called} {added}")
+        names = {column.name for column in columns}
+        return [column for column, _, own in found if not own and column not in names]
 
     def _name(self, kind: str) -> str:
         called = name(self._given.get("table"), kind, next(iter(self._columns), kind))

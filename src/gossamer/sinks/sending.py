@@ -13,15 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from gossamer.errors import SinkError
+from gossamer.errors import SinkAway, SinkError
 from gossamer.sinks.away import Away
 from gossamer.sinks.exact import failure, sync_folder
 from gossamer.sinks.rotating import READY, SENT
 
 MOST_WAITING = 512 << 20
 """Bytes of parts that wait; beyond that rows wait, too."""
-PATIENCE = 30.0
-"""Seconds that rows wait for a store that is away; also how long the end of a run waits."""
+PATIENCE = 3.0
+"""Seconds without any progress after which a store counts as away: who waits for it then asks again (`road.waiting`)."""
 AGAIN = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
@@ -61,12 +61,12 @@ class Sender:
         self._news.set()
 
     def room(self) -> None:
-        """Wait until less than `most` bytes wait. Raises SinkError when the store stays away."""
+        """Wait until less than `most` bytes wait. Raises SinkAway when the store takes nothing."""
         if self._weight() > self._most:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Wait until all is sent. Raises SinkError when it cannot be: the next run sends it."""
+        """Wait until all is sent. Raises SinkAway when the store takes nothing: a later call sends it, or the next run."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:
@@ -77,9 +77,8 @@ class Sender:
             if (now := self._weight()) != left:  # it goes on
                 left, waits = now, time.monotonic() + self._patience
             elif time.monotonic() > waits:
-                raise SinkError(
-                    f"{self._away.url} takes nothing ({self._problem or 'no answer'}): what was fetched waits in {self._folder}; "
-                    "run the same command again"
+                raise SinkAway(
+                    f"{self._away.url} takes nothing ({self._problem or 'no answer'}): what was fetched waits in {self._folder}"
                 )
 
     def _run(self) -> None:

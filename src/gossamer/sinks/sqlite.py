@@ -133,6 +133,7 @@ class Sqlite:
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
         there = base.execute(f"PRAGMA table_info({table})").fetchall()
         known = {name.lower(): name for _, name, *_ in there}
+        former = [name for _, name, _, must, value, *_ in there if not must and value is None]
         if "_key" not in known:
             raise UsageError(_foreign(self.path, kind))
         if why := _held({name.lower(): kept for _, name, kept, *_ in there}, columns):
@@ -149,9 +150,8 @@ class Sqlite:
             between = {*known.values(), *names} - {"_key", EXTRA}
             names = ("_key", *sorted(between), EXTRA)
         listed = ", ".join(map(_quoted, names))
-        changed = ", ".join(f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key")
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
-        around = head, f" ON CONFLICT (_key) DO UPDATE SET {changed}"
+        around = head, f" ON CONFLICT (_key) DO UPDATE SET {_changed(names, former)}"
         if not _keyed(base, around, len(names)):
             raise UsageError(_foreign(self.path, kind))
         if kind in self._columns:
@@ -198,6 +198,13 @@ def _put(
         if base.in_transaction:
             base.execute("RELEASE rows")
     return ""
+
+
+def _changed(names: Sequence[str], there: Sequence[str]) -> str:
+    """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had once are null."""
+    ours = {name.lower() for name in names}
+    new = [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
+    return ", ".join(new + [f"{_quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:

@@ -82,7 +82,8 @@ class Making:
         except Exception as error:  # noqa: BLE001 - what a step put there
             return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
-        made.key = str(key) if key is not None else made.content
+        made.key = "" if key is None else str(key)
+        made.key = made.key if made.key.strip() else made.content  # an empty key would make one item of many
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:

@@ -1,0 +1,66 @@
+"""Rows read back from outputs of any form: what they are now, with the values that they had."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.cli.show import put_json
+from gossamer.querying.filters import all_of
+from gossamer.querying.sources import rows_of
+from gossamer.querying.writing import write
+from gossamer.sinks.columns import OURS, Column
+from gossamer.sinks.formats import open_output
+from gossamer.sinks.sqlite import Sqlite
+from sinks.made import loose
+
+
+def test_what_items_were_is_no_item(tmp_path: Path) -> None:
+    sink = Sqlite(str(tmp_path / "a.sqlite"), {})
+    sink.prepare()
+    was, now = loose(1, kind="pot", a=1), loose(1, kind="pot", a=2)
+    now.data["_seen_at"], was.run = "2025-01-01T00:00:00.000Z", "r"
+    sink.upsert([was])
+    sink.upsert([now])
+    sink.close()
+    assert [(row["_key"], row["a"]) for row in rows_of(str(tmp_path / "a.sqlite"))] == [("1", 2)]
+
+
+def test_long_texts_of_csv_are_read(tmp_path: Path) -> None:
+    rows = [{"_kind": "pot", "_key": str(n), "text": "x" * 300_000} for n in range(2)]
+    assert write(str(tmp_path / "a.csv"), "items", iter(rows)) == 2
+    assert [len(row["text"]) for row in rows_of(str(tmp_path / "a.csv"))] == [300_000] * 2
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "sqlite"])
+def test_moments_and_decimals_read_back_the_same_from_every_form(form: str, tmp_path: Path) -> None:
+    columns = {"pot": (Column("price", "decimal"), Column("at", "time"), *OURS)}
+    rows = [
+        loose(n, kind="pot", price=Decimal(price), at=at)
+        for n, (price, at) in enumerate([("19.90", "2026-01-01T12:00:00.250Z"), ("20", "2026-01-01T12:00:00.250001Z")])
+    ]
+    for row in rows:
+        row.data["_seen_at"] = "2026-01-01T12:00:00.250Z"
+    sink: Any = open_output(str(tmp_path / f"a.{form}"), columns)
+    if form == "sqlite":
+        sink.prepare()
+        sink.upsert(rows)
+        sink.close()
+    else:
+        for one, part in sink.route(rows):
+            one.close(one.append(one.prepare(), part))
+    found = list(rows_of(str(tmp_path / f"a.{form}")))
+    assert [(row["price"], row["at"], row["_seen_at"]) for row in found] == [
+        (19.9, "2026-01-01T12:00:00.250Z", "2026-01-01T12:00:00.250Z"),
+        (20, "2026-01-01T12:00:00.250001Z", "2026-01-01T12:00:00.250Z"),
+    ]
+    assert len(list(filter(all_of(since="2026-01-01T12:00:00Z"), found))) == 2
+    assert not list(filter(all_of(since="2026-01-01T12:00:01Z"), found))
+
+
+def test_decimals_are_numbers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    put_json({"d": Decimal("0.1234567890123456789")})
+    assert capsys.readouterr().out == '{"d":0.1234567890123456789}\n'
