@@ -201,7 +201,7 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
             seconds = int(said)
             age = now + min(seconds, LONGEST) if seconds > 0 else 0.0
         elif key == "domain" and said:
-            cookie.domain = said.removeprefix(".").lower()
+            cookie.domain = _domain(said)
         elif key == "path":
             cookie.path = said if said.startswith("/") else ""
         elif key == "secure":
@@ -211,6 +211,13 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
     if age is not None:
         cookie.expires = age
     return cookie
+
+
+def _domain(said: str) -> str:
+    """A Domain attribute without its dot, in lower case; one in letters of other languages as hosts are written."""
+    domain = said.removeprefix(".")
+    found = None if domain.isascii() else urls.parse(f"https://{_text(domain)}/")
+    return urls.host(found) if found else domain.lower()
 
 
 def parse_date(text: str) -> float | None:
