@@ -78,7 +78,10 @@ def decode(body: bytes, content_type: str | None = None) -> str:
         if name.startswith("windows-"):
             # the codecs leave some of 80 to 9F out, the web reads them as C1 controls
             return "".join(map(_single(reader).__getitem__, body))
-        return body.decode(reader, "gossamer.euro" if reader == "gb18030" else "replace")
+        if reader == "gb18030":
+            codecs.register_error("gossamer.euro", _euro)
+            return body.decode(reader, "gossamer.euro")
+        return body.decode(reader, "replace")
 
 
 def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -86,9 +89,6 @@ def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeDecodeError) and error.object[error.start] == 0x80:
         return "€", error.start + 1
     return codecs.replace_errors(error)
-
-
-codecs.register_error("gossamer.euro", _euro)
 
 
 def _mark(body: bytes) -> tuple[str, int] | None:
