@@ -44,6 +44,17 @@ NOTICES: list[tuple[str, str, Block | None]] = [
     ('generic', 'denied', seen(200, '<html><body>Access Denied</body></html>')),  # stub 200 html Access Denied body only
     ('generic', 'challenge', seen(200, '<html><head><title>Please wait...</title><script src="https://lf16-tiktok-web.tiktokcdn-us.com/slardar"></script></head><body><p id="cs" class="eyJ0"></p><script>_wafchallengeid="x";document.cookie="a";</script></body></html>')),  # tiktok please wait
     ('generic', 'denied', seen(200, page('Web Page Blocked', '<h1>FortiGuard Intrusion Prevention - Access Blocked</h1><p>Web Page Blocked! The page you have requested has been blocked</p>'))),  # sophos/forti 200
+    ('generic', 'rate-limit', seen(200, page('Slow down!', '<p>You are making requests too quickly. Please wait a moment and try again.</p>'))),
+    ('generic', 'denied', seen(200, page('Sorry, something looks off', "<p>We've detected automated access from your network. If you believe this is an error, contact support.</p>"))),
+    ('generic', 'denied', seen(200, page('Bloomberg - Are you a robot?', "<h1>We've detected unusual activity from your computer network</h1><p>To continue, please click the box below to let us know you're not a robot.</p>"))),
+    ('generic', 'challenge', seen(200, page('Verify', "<h1>Let's confirm you are human</h1><p>Complete the security check before continuing.</p><button>Begin</button>"))),
+    ('generic', 'rate-limit', seen(200, page('Error', '<p>Rate limit exceeded. Try again in 30 seconds.</p>'))),
+    ('generic', 'denied', seen(200, page('VPN detected', '<h1>VPN or proxy detected</h1><p>Please disable your VPN or proxy to access this website.</p>'))),
+    ('generic', 'denied', seen(200, page('Sorry', "<p>Sorry, Hulu isn't available in your region.</p>"))),
+    ('generic', 'challenge', seen(200, page('Ben je een robot?', '<p>Bevestig dat je geen robot bent.</p>'))),
+    ('generic', 'denied', seen(200, page('Är du en robot?', '<p>Bekräfta att du inte är en robot.</p>'))),
+    ('generic', 'rate-limit', seen(200, page('Zu viele Anfragen', '<p>Sie haben zu viele Anfragen gesendet. Bitte warten Sie.</p>'))),
+    ('generic', 'denied', seen(200, page('Verifica di sicurezza', '<p>Conferma di non essere un robot.</p>'))),
 ]  # fmt: skip
 
 NONE: dict[str, Block | None] = {
@@ -59,4 +70,9 @@ NONE: dict[str, Block | None] = {
     'login in header': seen(200, page('Kettle 1 l', "<a href='/login'>Log in to see your orders</a><h1>Kettle</h1><p>Steel, 1 litre. 12.90 EUR. In stock. Delivery in 2 days.</p>")),
     'b2b prices after login': seen(200, page('Valve DN20 | B2B', "<h1>Valve DN20</h1><p>Brass valve. <a href='/login'>Log in to see prices</a></p>")),
     'membership page': seen(200, page('Membership', '<h1>Join us</h1><p>Members get 10% off. Log in to view your points.</p>')),
+    'signup cta': seen(200, page('Webinar', '<p>Sign up to access the webinar on 3 May. It is free, lasts an hour and covers steel.</p>')),
+    'members list': seen(200, page('Club', '<p>This page is for members and friends of the club. Next meeting: 4 May.</p>')),
+    'search with captcha word': seen(200, page('Search', '<form><input name=q></form><p>captcha solving services compared; enter the code below for 5% off</p>')),
+    'guce link': seen(200, page('News', '<p>News of today. A storm came. Read more tomorrow.</p>'), 'https://news.example/?u=//guce.yahoo.com/x'),
+    'verify captcha path article': seen(200, page('How we verify', '<p>Text about how we verify things at the lab with scales and rulers.</p>'), 'https://ex.com/blog/verify/captchas-at-work'),
 }  # fmt: skip

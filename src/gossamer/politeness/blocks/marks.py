@@ -142,10 +142,10 @@ URL = re.compile(
     r"/sorry/(?:index|image)|/showcaptcha|/checkcaptcha|/errors/validatecaptcha|/splashui/captcha"
     r"|_____tmd_____/punish|validate\.perfdrive\.com|//wappass\.baidu\.com"
     r"|/\.within\.website/x/cmd/anubis|/distil_r_captcha|/px/captcha|walmart\.[a-z.]{2,6}/blocked\?"
-    r"|/cdn-cgi/l/chk_|/.lsrecap/|//[\w.-]{1,80}\.queue-it\.net/|/verify/(?:captcha|traffic)|/account/unhuman"
+    r"|/cdn-cgi/l/chk_|/.lsrecap/|//[\w.-]{1,80}\.queue-it\.net/|/verify/(?:captcha|traffic)(?![\w-])|/account/unhuman"
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
-CONSENT_URL = re.compile(r"//(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
+CONSENT_URL = re.compile(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
 """Where big sites ask for a consent before anything is shown."""
 LOGIN_URL = re.compile(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
@@ -157,6 +157,7 @@ ASKED = re.compile(
 )
 BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
 """A part of the page that is named after a captcha."""
+PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
 INPUT = re.compile(rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)")
 """What a person fills in."""

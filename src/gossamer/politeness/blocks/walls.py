@@ -19,6 +19,7 @@ from gossamer.politeness.blocks.marks import (
     LIMITED,
     LOGIN_URL,
     NOTICES,
+    PICTURE,
     SHOWN,
     SIGHTS,
     TO_CAPTCHA,
@@ -29,6 +30,7 @@ from gossamer.politeness.blocks.words import (
     ABOUT,
     CHECKS,
     DENIED,
+    DIRECT,
     HINTS,
     LOGIN,
     LOGIN_TITLE,
@@ -70,7 +72,7 @@ def notice(page: Answer) -> Block | None:
     """Pages of smaller vendors, and of big sites."""
     if page.alone and (found := URL.search(page.url.lower())):
         return Block("generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",))
-    if found := CONSENT_URL.search(page.url.lower()):
+    if found := CONSENT_URL.match(page.url.lower()):
         return Block("generic", "challenge", (f"url: {found[0]}",))
     if mitigated := page.headers.get("x-vercel-mitigated"):
         return Block(
@@ -107,7 +109,7 @@ def _reloads(page: Answer) -> bool:
 def _typed(page: Answer) -> bool:
     """Whether to type what an image shows is all that it asks for."""
     return (
-        page.thin and len(page.text) < 400 and b"captcha" in page.low and TYPED.search(page.text) is not None
+        page.thin and len(page.text) < 400 and TYPED.search(page.text) is not None and PICTURE.search(page.low) is not None
         and len(INPUT.findall(page.low)) == 1 and not page.password
     )  # fmt: skip
 
@@ -140,17 +142,23 @@ def told(page: Answer) -> Block | None:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
-    if not page.refuses and not title and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400):
+    direct = DIRECT.search(page.text[:200])
+    if (
+        not page.refuses
+        and not title
+        and not direct
+        and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400)
+    ):
         return None
     verdict, check = _said(page.text)
-    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check) if found)
+    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
     if title:
         signs = (f"title: {clip(page.title)}", *signs)
     if not signs and not page.title and PLAIN.fullmatch(page.text):
         return Block("generic", "denied", (f"text: {clip(page.text)}",)) if page.status < 400 else None
     if not signs:
         return None
-    if not page.refuses and title and (ABOUT.search(page.title) or _names(page)):
+    if not page.refuses and (title or direct) and (ABOUT.search(page.title) or _names(page)):
         return None
     kind = _kind(page, bool(check), bool(verdict))
     if page.refuses and page.status not in (401, 402):
@@ -162,7 +170,7 @@ def told(page: Answer) -> Block | None:
     short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
     plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
     personal = verdict and short and brief and (not page.title or PERSONAL.match(verdict[0]))
-    if (title and (verdict or check)) or plain or personal or (check and boxed and short):
+    if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
         return Block("generic", kind, signs)
     return None
 

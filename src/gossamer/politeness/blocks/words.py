@@ -15,11 +15,14 @@ VERDICTS = re.compile(
     r"|blocked by (?:our |the |a )?(?:network )?(?:security|firewall|waf|web application firewall|administrator)"
     r"|(?:the requested url was|request) rejected\b.{0,60}(?:administrator|support id|security)"
     r"|(?:unusual|suspicious|automated|abnormal|malicious|robotic|bot[- ]like) (?:traffic|activity|behaviou?r|requests|queries|access)"
+    r"|(?:making|sending|sent|made) (?:\w+ ){0,2}requests too (?:quickly|fast|frequently|often)"
+    r"|(?:disable|turn off|switch off|deactivate) (?:your |the |any )?(?:vpn|proxy)|(?:vpn|proxy)(?: or (?:vpn|proxy))? (?:was "
+    r"|has been )?detected"
     r"|too many requests|rate limit(?:ed)? exceeded|you are being rate limited"
     r"|exceeded (?:a|the|your) (?:secondary )?rate limit|reduce your request rate"
     r"|(?:made|makes|make) us (?:think|believe) (?:that )?you(?:'re|’re| are| were| might be| may be) (?:a |an )?(?:ro)?bot"
     r"|you (?:are|may be|might be) using automat(?:ion|ed)"
-    r"|(?:not (?:currently )?available|unavailable) (?:in|from) (?:your (?:current )?(?:country|region|location|area)"
+    r"|(?:(?:not|n't|n’t) (?:currently )?available|unavailable) (?:in|from) (?:your (?:current )?(?:country|region|location|area)"
     r"|(?:most )?(?:of )?(?:european countries|the european|the eu\b|europe))|your country (?:is|has been) (?:blocked|not allowed)"
     r"|(?:ihre?|deine?) (?:ip(?:-adresse)?|anfrage|zugriff|zugang)[^.]{0,40}(?:gesperrt|blockiert|eingeschränkt|abgelehnt)"
     r"|ungewöhnliche[rn]? (?:datenverkehr|aktivitäten|zugriffe)|zu viele anfragen"
@@ -78,12 +81,13 @@ CHECKS = re.compile(
 
 HINTS = (
     "block", "ban", "denied", "restrict", "limit", "reject", "suspend", "unusual", "suspicious", "automated",
-    "abnormal", "malicious", "bot", "too many", "not available in", "country", "human", "verif", "captcha", "check",
+    "abnormal", "malicious", "bot", "too many", "available in", "country", "human", "verif", "captcha", "check",
     "challenge", "characters", "puzzle", "hold", "slide", "enable", "gesperrt", "abgelehnt", "anfragen", "refus",
     "trafic", "trop de", "solicitudes", "muitas", "negad", "troppe", "weigerd", "verkeer", "verzoeken",
     "zablokowany", "nietypowy", "zbyt", "istek", "sicherheits", "bestätigen", "mensch", "roboter", "robo",
     "verific", "veiligings", "trafik", "accesso", "trafego", "weryfikacja", "bloque", "blocc", "blok", "denegad",
-    "restringid", "eingeschr", "reduce", "automat", "now in", "in line", "in the queue", "waiting room", "placed", "diblokir",
+    "restringid", "eingeschr", "reduce", "automat", "too quickly", "too fast", "too often", "vpn", "proxy",
+    "now in", "in line", "in the queue", "waiting room", "placed", "diblokir",
     "ditolak", "bukan", "sunteti", "nem ", "ikke", "nejste", "unavailable", "protect", "huma", "really you", "person",
 )  # fmt: skip
 """What every ASCII text that either finds has one of."""
@@ -95,6 +99,8 @@ TITLES = re.compile(
     r"|you(?:'ve| have) been blocked|too many requests|rate limit(?:ed| exceeded)?"
     r"|attention required|security (?:check|verification|challenge|checkpoint)"
     r"|are you (?:a )?(?:human|robot|bot)|robot or human|robot check|bot (?:check|verification|detected|challenge)"
+    r"|slow(?:ing)? down|(?:vpn|proxy)(?: or (?:vpn|proxy))? detected|zu viele anfragen|trop de requêtes|demasiadas solicitudes"
+    r"|troppe richieste|te veel verzoeken|muitas solicitações|слишком много запросов|zbyt wiele żądań|リクエストが多すぎます|请求过于频繁"
     r"|human (?:verification|check)|captcha(?: challenge| verification| required| interception)?|recaptcha"
     r"|(?:virtual )?waiting room(?: powered by cloudflare)?|(?:web ?)?(?:page|site) blocked|establishing a secure connection|hold on"
     r"|åtkomst nekad|adgang nægtet|ingen tilgang|tilgang nektet|pääsy estetty|p[rř][ií]stup (?:odep[rř]en|zam[ií]tnut)"
@@ -117,6 +123,19 @@ TITLES = re.compile(
 )
 """A whole title that a notice has; what follows a bar is the site's name."""
 
+DIRECT = re.compile(
+    r"(?:confirm|verify|prove|let us know)(?: to us)? (?:that )?you(?:'re|’re| are) (?:not a (?:ro)?bot|(?:a )?human)"
+    r"|(?:we(?:'ve|’ve| have)?|our systems(?: have)?) (?:detected|noticed|seen) (?:some )?(?:an )?(?:unusual|suspicious|automated"
+    r"|abnormal) "
+    r"(?:\w+ ){1,2}(?:\w+ )?(?:from|on|in) (?:your|this) |rate limit exceeded[.!]? (?:please )?(?:try|wait|retry)"
+    r"|bestätigen sie,? dass sie (?:kein|ein mensch)|confirme[rz]? que vous (?:n'êtes pas un robot|êtes)|confirma que no eres un robot"
+    r"|conferma di non essere un robot|bevestig dat (?:je|u) geen robot|bekräfta att du inte är en robot|bekræft,? at du ikke er en robot"
+    r"|vahvista,? että et ole robotti|ov[eě][rř]te,? že nejste robot|potwierdź,? że nie jesteś robotem"
+    r"|confirme que (?:você )?não é um robô"
+    r"|(?:подтвердите|докажите),? что вы не робот|robot olmadığınızı (?:doğrula|onayla)|επιβεβαιώστε ότι δεν είστε ρομπότ"
+    r"|ロボットではないことを|로봇이 아님을|(?:证明|確認|确认)您?不是(?:机器人|機器人)|ยืนยันว่า(?:คุณ)?ไม่ใช่หุ่นยนต์"
+)
+"""What is said to this visitor, and begins a page only where it is a notice."""
 ABOUT = re.compile(
     r"\b(?:help|docs?|documentation|reference|blog|wiki|guide|tutorial|faq|glossary|explained|how to|examples?)\b"
 )
@@ -155,9 +174,12 @@ LOGIN = re.compile(
     r"|(?:log|sign) ?in (?:or (?:sign up|register|create an account) )?to "
     r"(?:continue|read|proceed|(?:view|see|access)(?! (?:your|my|our|(?:the )?(?:\w+ )?(?:prices?|pricing|stock|availability"
     r"|offers?|deals|discounts?|points)\b)))"
-    r"|(?:sign up|join|register) (?:now )?to (?:view|see|continue|access)|login required"
+    r"|(?:sign up|join|register) (?:now )?to (?:continue|(?:view|see|access|read) (?:this|more|all|full|it|the (?:full|rest"
+    r"|whole)))|login required"
     r"|authentication required"
-    r"|(?:page|content|article|area|section|site|forum) is (?:\w+ )?(?:for|to) (?:registered |logged[- ]in )?(?:members|users)\b"
+    r"|(?:page|content|article|area|section|site|forum) is (?:(?:only|exclusively|reserved|restricted|limited) (?:\w+ )?(?:for"
+    r"|to) (?:\w+ )?"
+    r"|(?:for|available to|visible to) (?:registered|logged[- ]in) )(?:members|users)\b"
     r"|(?:bitte )?(?:melden sie sich an|anmelden),? um|anmeldung erforderlich|connectez-vous pour"
     r"|connexion requise|inicia(?:r)? sesión para|accedi per|faça login para"
     r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
