@@ -71,6 +71,7 @@ MATRIX = [
     ("https://e.com/", b"a=1; Domain=.e.com", "https://a.b.e.com/", True),
     ("https://e.com/", b"a=1; Domain=e.com", "https://evile.com/", False),
     ("https://e.com/", b"a=1; Domain=e.com", "https://e.com.evil.org/", False),
+    ("https://bücher.de/", "a=1; Domain=BÜCHER.de".encode(), "https://www.xn--bcher-kva.de/", True),
     ("https://www.e.com/", b"a=1; Domain=other.com", "https://other.com/", False),
     ("https://www.e.com/", b"a=1; Domain=com", "https://other.com/", False),
     ("https://www.e.co.uk/", b"a=1; Domain=co.uk", "https://f.co.uk/", False),

@@ -103,6 +103,9 @@ def test_the_first_that_says_something_decides(body: bytes, content_type: str | 
         (b"a\xff\xc3", "text/html; charset=utf-8", "a\ufffd\ufffd"),
         (b"\x80\x81\x8d", "text/html; charset=iso-8859-1", "€\x81\x8d"),
         (b"\xaa\x81\xe1", "text/html; charset=windows-1253", "\ufffd\x81α"),
+        (b"12 \x80", "text/html; charset=gb2312", "12 €"),
+        (b"caf\xe9", "text/html", "café"),  # no UTF-8 that was cut: nothing before it is
+        ("é".encode() + b"\xc3", "text/html", "é\ufffd"),
         (b"\x80a", "text/html; charset=x-user-defined", "\uf780a"),
         (b"anything", "text/html; charset=hz-gb-2312", "\ufffd"),
         (b"\xff", "text/html; charset=utf-16le", "\ufffd"),

@@ -85,6 +85,9 @@ def test_an_index_gives_sitemaps() -> None:
         ("2024", datetime(2024, 1, 1, tzinfo=UTC)),
         ("2024-05", datetime(2024, 5, 1, tzinfo=UTC)),
         ("2024-05-07", datetime(2024, 5, 7, tzinfo=UTC)),
+        ("2024-5-7", datetime(2024, 5, 7, tzinfo=UTC)),
+        ("2024/05/07 9:11", datetime(2024, 5, 7, 9, 11, tzinfo=UTC)),
+        ("2024-05-07T10:11:12 UTC", datetime(2024, 5, 7, 10, 11, 12, tzinfo=UTC)),
         ("2024-05-07T10:11Z", datetime(2024, 5, 7, 10, 11, tzinfo=UTC)),
         ("2024-05-07T10:11:12.345Z", datetime(2024, 5, 7, 10, 11, 12, 345000, tzinfo=UTC)),
         ("2024-05-07 10:11:12", datetime(2024, 5, 7, 10, 11, 12, tzinfo=UTC)),
@@ -108,6 +111,10 @@ def test_moments(text: str, moment: datetime | None) -> None:
         # any namespace or none
         ("<urlset><url><loc>https://e.com/a</loc></url></urlset>", ["https://e.com/a"]),
         ('<s:urlset xmlns:s="x"><s:url><s:loc>/a</s:loc></s:url></s:urlset>', ["https://e.com/a"]),
+        # names in capitals, an RSS 1.0 item that has no link
+        ("<URLSET><URL><LOC>/a</LOC></URL></URLSET>", ["https://e.com/a"]),
+        ("<urlset><Url><Loc>/a</Loc></Url></urlset>", ["https://e.com/a"]),
+        ('<rdf:RDF xmlns:rdf="x"><item rdf:about="https://e.com/a"><title>A</title></item></rdf:RDF>', ["https://e.com/a"]),
         (URLSET % '<url><image:image><image:loc>/no.png</image:loc></image:image><loc>/a</loc></url>', ["https://e.com/a"]),
         (URLSET % '<url><loc>/a</loc><xhtml:link rel="alternate" hreflang="fr" href="/fr"/></url>', ["https://e.com/a"]),
         (URLSET % "<url><loc><![CDATA[/a?x=1&y=2]]></loc></url>", ["https://e.com/a?x=1&y=2"]),

@@ -42,6 +42,10 @@ LOOSE = [
     ('{"a": undefined, b: \'c\', "d": .5}', [{"a": None, "b": "c", "d": ".5"}]),
     ('{"a": ]1}', [{"a": 1}]),
     (r'{"a": "\ud83d\ude00 \ud800"}', [{"a": "😀 \ufffd"}]),
+    ('<!-- {"a": 1} -->', [{"a": 1}]),  # what hides scripts from browsers of old hides nothing from us
+    ('{"a": "b",, "c": 1}', [{"a": "b", "c": 1}]),
+    ('{"a": "b", c: "d"}', [{"a": "b", "c": "d"}]),
+    ('{“a”: “b”, “c”: 1}', [{"a": "b", "c": 1}]),
     ("", []),
     ("nothing", []),
 ]  # fmt: skip

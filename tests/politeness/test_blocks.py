@@ -17,6 +17,7 @@ from gossamer.politeness.blocks import KINDS, NAMES, Block, block, needs_renderi
 from gossamer.politeness.blocks.answer import Answer, visible
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
+from politeness.block_notices import NONE, NOTICES
 from politeness.block_pages import AKAMAI, BLOCKED, FINE, HTML, SHELLS, URL, either, page, seen
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ SHARED = ROOT / ".." / "shared" / "data"
 
 
 @pytest.mark.parametrize(
-    ("vendor", "kind", "found"), BLOCKED, ids=lambda value: value if isinstance(value, str) else ""
+    ("vendor", "kind", "found"), BLOCKED + NOTICES, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_blocks(vendor: str, kind: str, found: Block | None) -> None:
     assert found is not None
@@ -40,9 +41,9 @@ def test_table_knows_every_vendor_and_kind() -> None:
     assert [word for word in (*NAMES, *KINDS) if manual and f"`{word}`" not in manual] == []
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", FINE | NONE)
 def test_pages_are_no_blocks(name: str) -> None:
-    assert FINE[name] is None
+    assert (FINE | NONE)[name] is None
 
 
 def test_a_status_alone_is_told_from_a_notice() -> None:

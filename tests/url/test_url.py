@@ -50,6 +50,7 @@ def test_canonical_drops_what_clearurls_drops() -> None:
     "name",
     [
         "utm_source", "UTM_Campaign", "utm%5Fmedium", "%3Futm_term", "ga_source", "fb_action_ids", "hmb_source", "itm_medium",
+        "__cft__[0]", "pf_rd_p", "_trksid", "algo_pvid", "guce_referrer", "at_medium", "elqTrackId", "cm_mmc", "xtor", "wprov", "utmcsr",
         "mc_eid", "mc_cid", "otm_source", "gclid", "GCLID", "gbraid", "ttclid", "_hsmi", "mtm_campaign", "pk_kwd", "wt_zmc",
         "PHPSESSID", "JSESSIONID", "ASPSESSIONIDQQABCDEF", "CFTOKEN",
     ],
@@ -69,7 +70,7 @@ def test_tracking_parameters_are_dropped_in_any_place_and_case(name: str) -> Non
 @pytest.mark.parametrize(
     "query",
     [
-        "id=7", "page=2", "ref=x", "source=rss", "s=windows10drivers2024", "mc=3", "utmost=1", "gclids=1", "sid=42", "sid=1234567",
+        "id=7", "at=noon", "medium=oil", "trk=3", "utmost2=1", "page=2", "ref=x", "source=rss", "s=windows10drivers2024", "mc=3", "utmost=1", "gclids=1", "sid=42", "sid=1234567",
         "session=react-conf-2024-keynote", "session_id=12", "sid=chapter1", "a=", "a", "q=utm_source", "lang=de", "tag=fbclid",
     ],
 )  # fmt: skip

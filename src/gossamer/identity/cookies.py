@@ -83,13 +83,12 @@ class Jar:
         parsed = parse_set_cookie(set_cookie, self._clock()) if where else None
         if where is None or parsed is None:
             return
-        https, host, path = where
-        cookie = _owned(parsed, https, host, path)
+        cookie = _owned(parsed, *where)
         if cookie is None:
             return
-        site = urls.registered_domain(host)
+        site = urls.registered_domain(where[1])
         kept = self._domains.setdefault(site, {})
-        if not https and any(_shadows(cookie, old) for old in kept.values()):
+        if not where[0] and any(_shadows(cookie, old) for old in kept.values()):
             return
         key = (cookie.name, cookie.domain, cookie.host_only, cookie.path)
         old = kept.get(key)
@@ -114,9 +113,9 @@ class Jar:
         now = self._clock()
         for key in [key for key, cookie in kept.items() if cookie.expires is not None and cookie.expires <= now]:
             del kept[key]
-        fit = [cookie for cookie in kept.values() if cookie.suits(host, path, https)]
-        fit.sort(key=lambda cookie: (-len(cookie.path), cookie.created))
-        return "; ".join([f"{cookie.name}={cookie.value}" for cookie in fit])
+        fit = [one for one in kept.values() if one.suits(host, path, https)]
+        fit.sort(key=lambda one: (-len(one.path), one.created))
+        return "; ".join([f"{one.name}={one.value}" for one in fit])
 
     def dump(self) -> dict[str, Any]:
         """All cookies as a value that JSON can hold."""
@@ -201,7 +200,7 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
             seconds = int(said)
             age = now + min(seconds, LONGEST) if seconds > 0 else 0.0
         elif key == "domain" and said:
-            cookie.domain = said.removeprefix(".").lower()
+            cookie.domain = _domain(said)
         elif key == "path":
             cookie.path = said if said.startswith("/") else ""
         elif key == "secure":
@@ -211,6 +210,12 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
     if age is not None:
         cookie.expires = age
     return cookie
+
+
+def _domain(said: str) -> str:
+    """A Domain attribute without its dot, in lower case; one in letters of other languages as hosts are written."""
+    found = None if said.isascii() else urls.parse(f"https://{_text(said.removeprefix('.'))}/")
+    return urls.host(found) if found else said.removeprefix(".").lower()
 
 
 def parse_date(text: str) -> float | None:
@@ -278,8 +283,7 @@ def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
         return None
     if prefix.startswith("__host-") and (said.domain or said.path != "/"):
         return None
-    default = path[: path.rfind("/")] or "/"
-    path = said.path or default
+    path = said.path or path[: path.rfind("/")] or "/"
     return Cookie(said.name, said.value, domain or host, host_only, path, said.secure, said.expires, 0, said.http_only)
 
 

@@ -71,7 +71,7 @@ AFN ؋ Afs Af
 PKR ₨ روپے روپیہ
 LKR රු. රු
 NPR रु. रु नेरू
-BDT ৳ Tk. Tk tk টকা
+BDT ৳ Tk. Tk tk টাকা টকা
 BTN Nu. Nu
 MVR MRf Rf. Rf .ރ
 MUR MURs

@@ -78,7 +78,17 @@ def decode(body: bytes, content_type: str | None = None) -> str:
         if name.startswith("windows-"):
             # the codecs leave some of 80 to 9F out, the web reads them as C1 controls
             return "".join(map(_single(reader).__getitem__, body))
+        if reader == "gb18030":
+            codecs.register_error("gossamer.euro", _euro)
+            return body.decode(reader, "gossamer.euro")
         return body.decode(reader, "replace")
+
+
+def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
+    """The web's GBK has the euro at 80, which Python's lacks."""
+    if isinstance(error, UnicodeDecodeError) and error.object[error.start] == 0x80:
+        return "€", error.start + 1
+    return codecs.replace_errors(error)
 
 
 def _mark(body: bytes) -> tuple[str, int] | None:
@@ -108,10 +118,10 @@ def _guess(body: bytes) -> str:
     if body.isascii():
         return "windows-1252"
     try:
-        codecs.utf_8_decode(body, "strict", False)  # not final: the end may be cut within a character
+        _, whole = codecs.utf_8_decode(body, "strict", False)  # not final: the end may be cut within a character
     except UnicodeDecodeError:
         return "windows-1252"
-    return "utf-8"
+    return "windows-1252" if body[:whole].isascii() else "utf-8"
 
 
 def _single(reader: str) -> list[str]:

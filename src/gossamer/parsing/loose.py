@@ -14,7 +14,9 @@ DEEPEST: Final = 100
 """Objects and lists in one another; what lies deeper is dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
 _BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>")
-_ENDS: Final = re.compile(r'\s*+(?:[:}\]]|$|//|/\*|]]>|-->|,\s*+(?:["{\[}\]/\-0-9]|$|true|false|null))')
+_ENDS: Final = re.compile(
+    r'\s*+(?:[:}\]]|$|//|/\*|]]>|-->|(?:,\s*+)+(?:["{\[}\]/\-0-9]|$|true|false|null|[A-Za-z_$]\w{0,40}\s*+:(?!//)))'
+)
 _NEWLINE: Final = re.compile(r'[^\S\r\n]*+[\r\n]\s*+"')
 _WORD: Final = re.compile(r"""[^\s,:{}\[\]"]++""")
 _LONE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
@@ -28,6 +30,8 @@ _WORDS: Final[dict[str, Any]] = {
     "None": None,
     "NaN": None,
 }
+_TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
+"""Quotes as an editor turns them."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?")
 
 
@@ -40,10 +44,12 @@ def values(text: str) -> list[Any]:
     text = text[:LONGEST]
     if _ENTITIES.match(text):
         text = html.unescape(text)
+    if '"' not in text and "“" in text:
+        text = text.translate(_TYPESET)
     try:
         found = [json.loads(text, strict=False)] if _shallow(text) else _built(text)
     except (ValueError, RecursionError):
-        found = _built(text)
+        found = _built(text) or (_built(text.replace("<!--", "", 1)) if "<!--" in text else [])
     return _paired(found) if _LONE.search(text) else found
 
 

@@ -15,7 +15,8 @@ LONGEST = 500
 MOST = 20
 """Numbers and currencies in it that are held against each other."""
 _NUMBER = re.compile(
-    r"(?<![\d.,])(?:[-−–]\s?)?(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])[.,]{1,2}\d[\d.,]*)"
+    r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,]))(?:[-−–]\s?)?"
+    r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])[.,]{1,2}\d[\d.,]*)"
 )
 _SPLIT = re.compile(  # blanks within what may be a number, but that part no thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
@@ -26,8 +27,8 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _FREE = re.compile(
-    r"\b(?:free(?![ -](?:shipping|delivery|returns?|trial))|gratis|gr[aá]tis|kostenlos|gratuite?|gratuit[oa]|бесплатно|"
-    r"безкоштовно|bezpłatn[iey]+|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
+    r"\b(?:free(?![ -](?:shipping|delivery|returns?|trial))|gratis|gr[aá]tis|kosten(?:los|frei)|kosteloos|gratuite?s?|gratuit[oa]s?|"
+    r"бесплатно|безкоштовно|bezpłatn[iey]+|darmow[yea]|za darmo|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
@@ -35,7 +36,14 @@ _PERCENT = re.compile(r"\s?[%％٪]")
 _UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|days?|weeks?|months?|years?|hours?)\b"
 )
-_WIDE = {ord("，"): ",", ord("．"): "."}
+_PLAIN = {ord("，"): ",", ord("．"): ".", ord("\n"): " ", ord("\r"): " ", ord("\t"): " "}
+_POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+_MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
+_LARGE = re.compile(
+    r"\s?(?:(lakhs?|lacs?)|(crores?|cr)|(mill?ion(?:s|en|es)?|millones|mio|mln|млн|milh(?:ão|ões))|(billions?|mrd|bn|млрд))\b",
+    re.IGNORECASE,
+)
+"""Words for large numbers: hundred thousand, ten million, million, thousand million."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies of a thousand parts, and what their people write before three decimals."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
@@ -43,7 +51,7 @@ _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$")
 _MINUS = re.compile(r"\s*[-−][^\d\s]")
 _BEFORE = re.compile(r"[.:]?\s*[-−–]?\s?$")
-_AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*")
+_AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*")
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
-    text = (text or "")[:LONGEST].translate(_WIDE)
+    text = (text or "")[:LONGEST].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
     numbers = _numbers(text)
     places = _written(text, numbers)
@@ -151,11 +159,27 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
         chosen = near.index(min(near))
         if chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
             chosen -= 1
+        while chosen and _MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
+            chosen -= 1
     start, end = numbers[chosen]
     value = _decimal(text[start:end], decimal, three, text[end:])
+    if value is not None:
+        value = _scaled(value, text, numbers[chosen:], decimal, bool(places))
     if value is not None and places and _parts(text, numbers, chosen, places):
         value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
     return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
+
+
+def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None, priced: bool) -> Decimal:
+    """The first number in the thousands, millions that are written after it: `1.5万円`, `12만 9,000원`, `₹ 2.35 crore`."""
+    if power := _MYRIAD.match(text, numbers[0][1]):
+        value *= 10 ** _POWERS[power[1]]
+        if len(numbers) > 1 and power.end() == numbers[1][0]:
+            rest = _decimal(text[slice(*numbers[1])], decimal, "", "")
+            value += _scaled(rest, text, numbers[1:], decimal, priced) if rest is not None else 0
+    elif priced and (power := _LARGE.match(text, numbers[0][1])):
+        value *= 10 ** (5, 7, 6, 9)[(power.lastindex or 1) - 1]
+    return value
 
 
 def _digits(text: str, at: Span) -> int:

@@ -36,6 +36,14 @@ _TAG: Final = re.compile(
     re.ASCII,
 )
 """A holder begins, a value with its text, a holder ends, something special."""
+_ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
+_CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
+_ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
+"""RSS 1.0 names an item by its URL."""
+_LOOSE: Final = re.compile(
+    r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?", re.ASCII
+)
+"""A date as people write it who did not read the W3C's note; with an offset it must be as the note says."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
 _XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -87,7 +95,7 @@ def entries(body: bytes, url: str) -> tuple[list[Entry], list[Entry]]:
     """
     text = text_of(body)
     if text.startswith("<") or _ROOT.search(text, 0, 65536):
-        return _Scan(text, url).run()
+        return _Scan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
     return _lines(text, url), []
 
 
@@ -110,14 +118,16 @@ class _Scan:
         """What the links of the open holder are relative to."""
         self.fields: dict[str, str] = {}
 
-    def run(self) -> tuple[list[Entry], list[Entry]]:
+    def run(self, tags: re.Pattern[str]) -> tuple[list[Entry], list[Entry]]:
         text, at = self.text, 0
         for _ in range(_STEPS):
-            tag = _TAG.search(text, at)
+            tag = tags.search(text, at)
             if tag is None or len(self.pages) + len(self.sitemaps) >= MOST:
                 break
             at = tag.end()
             prefix, holder, empty, name, attributes, value, outer, end, special = tag.groups()
+            if tags is _ANY_CASE:
+                name, holder, end = (part and part.lower() for part in (name, holder, end))
             if name is not None:
                 if self.holder and not self.inner and (prefix == self.prefix or prefix == "dc:"):
                     at = self.value(name, attributes, value, at)
@@ -149,6 +159,8 @@ class _Scan:
             self.holder, self.prefix = name, prefix
             base = _XML_BASE.match(attributes or "")
             self.own = Base(self.base.resolve(_plain(base[1])) or self.base.url) if base else self.base
+            if name == "item" and (about := _ABOUT.search(attributes or "")):
+                self.fields["about"] = _plain(about[1])
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
         """Keep the first value of each name, which ends at `at` unless there is CDATA in it; where to go on."""
@@ -180,7 +192,7 @@ class _Scan:
         hrefs = [fields.get("loc", "")]
         if holder == "item":
             guid = fields.get("guid", "")  # a link where it looks like one (and does not say that it is none)
-            hrefs += [fields.get("link", ""), guid if _LINE.match(guid) else ""]
+            hrefs += [fields.get("link", ""), guid if _LINE.match(guid) else "", fields.get("about", "")]
         url = next(filter(None, (self.own.resolve(href) for href in hrefs if href)), None)
         if url is None:
             return
@@ -240,7 +252,11 @@ def _moment(text: str | None) -> datetime | None:
         from email.utils import parsedate_to_datetime
 
         try:
-            moment = parsedate_to_datetime(text)
+            if loose := _LOOSE.fullmatch(text):
+                year, month, day, hour, minute, second = (int(part or 0) for part in loose.groups())
+                moment = datetime(year, month, day, hour, minute, second)
+            else:
+                moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -19,12 +19,19 @@ TRACKING = (
     "mibextid",
     # other networks
     "msclkid", "twclid", "__twitter_impression", "ttclid", "li_fat_id", "rdt_cid", "sccid", "epik",
+    "__cft__*", "__xts__*", "__tn__", "outbrainclickid", "tblci", "vmcid", "yadclid", "yadordid", "gdfms", "gdftrk", "gdffi",
+    # shops and portals: where on which page a link stood
+    "pf_rd_*", "pd_rd_*", "_trkparms", "_trksid", "algo_pvid", "algo_expid", "algo_exp_id", "guccounter", "guce_referrer",
+    "guce_referrer_sig", "wprov", "lipi",
     # tools for mail, campaigns and statistics
     "mkt_tok", "hmb_*", "otm_*", "cmpid", "os_ehash", "wt_mc", "wt_zmc", "wtmc", "wtzmc", "wtrid", "echobox", "spm",
     "vn_*", "tracking_source", "ceneo_spo", "itm_*", "__hsfp", "__hssc", "__hstc", "_hsenc", "_hsmi", "__s",
     "hsctatracking", "hsa_*", "mc_*", "ml_subscriber", "ml_subscriber_hash", "oly_anon_id", "oly_enc_id", "rb_clickid",
     "s_cid", "s_kwcid", "vero_conv", "vero_id", "wickedid", "pk_*", "piwik_*", "mtm_*", "matomo_*", "_branch_match_id",
     "irclickid", "irgwc", "cjevent", "ck_subscriber_id", "zanpid", "dicbo", "_kx", "ef_id",
+    "_ke", "_ly_c", "_ly_r", "at_medium", "at_campaign", "at_custom*", "bsft_*", "cm_mmc*", "dm_i", "elqtrackid", "elqtrack",
+    "elqaid", "elqat", "intcmp", "mkwid", "pcrid", "rtkcid", "stm_*", "trk_contact", "trk_module", "trk_msg", "trk_sid",
+    "utmccn", "utmcct", "utmcmd", "utmcsr", "utmctr", "xtor",
 )  # fmt: skip
 SESSIONS = (
     "phpsessid", "jsessionid", "aspsessionid*", "cfid", "cftoken", "zenid", "oscsid", "xtcsid",

@@ -31,7 +31,20 @@ _WORDS = (
     b"aptcha", b"APTCHA", b"hallenge", b"_Incapsula_Resource", b"KPSDK", b"bm-verify", b"sec-if-cpt",
     b"ProtectionInitialized", b"gokuProps",
 )  # fmt: skip
-_PLACES = ("/sorry/", "captcha", "punish", "perfdrive", "authwall", "/blocked?", "anubis", "/login", "checkpoint")
+_PLACES = (
+    "/sorry/",
+    "captcha",
+    "punish",
+    "perfdrive",
+    "authwall",
+    "/blocked?",
+    "anubis",
+    "/login",
+    "checkpoint",
+    "queue-it.net",
+    "//consent.",
+    "//guce.",
+)
 """Parts of the addresses at which notices stand."""
 _MORE = (
     *_WORDS,
@@ -51,13 +64,14 @@ _TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
 _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
-    rb"|request|sorry|wait|challenge|ddos"
+    rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words of the titles of notices, in lower case."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
-    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
+    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
+    rb"|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
     rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
 )
 _ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")

@@ -18,7 +18,9 @@ START = 32 << 10
 """Bytes of a body that are looked at to see whether it is full of words."""
 THIN, LINKS = 2000, 40
 """Characters of visible text, and links, up to which a page may be a notice; what has more is a page."""
-REFUSING = frozenset((401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 503, 521, 999))
+REFUSING = frozenset(
+    (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
+)
 """Statuses that servers answer visitors with whom they do not want (and others, for other reasons)."""
 
 _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,400})")
@@ -26,7 +28,8 @@ _CHARSET = re.compile(rb"charset=[\"']?([\w-]{3,20})")
 _HIDDEN = re.compile(rb"<(script|style|noscript|template|svg|title|!--)")
 _TAG = re.compile(rb"<[^<>]*>?")
 _FIELD = re.compile(
-    rb"<input[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|<textarea(?![^<>]{0,400}-response)"
+    rb"<input(?:[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|(?![^<>]{0,400}type=|[^<>]{0,400}hidden)[^<>]{0,400}>)"
+    rb"|<textarea(?![^<>]{0,400}-response)|<select[\s>]"
 )
 _PASSWORD = re.compile(rb"<input[^<>]{0,400}?type=[\"']?password")
 
@@ -114,9 +117,9 @@ class Answer:
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
         """Those of the marks (in lower case) that the page's code has, as signs. What a page with a good status shows to readers is
-        its text: an article on blocks."""
+        its text: an article on blocks; unless that text is code, as JSON is."""
         found = [mark.decode() for mark in marks if mark in self.low]
-        return tuple(f"page: {mark}" for mark in found if self.refuses or mark not in self.text)
+        return tuple(f"page: {mark}" for mark in found if self.refuses or mark not in self.text or self.text[0] in "{[")
 
     def decode(self, raw: bytes) -> str:
         """Text of the page in its charset as declared, else UTF-8. Never fails."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-SIGHTS = (b"aptcha", b"turnstile", b"arkose", b"geetest")
+SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """What every page with a captcha has one of."""
 WIDGETS = (
     (
@@ -62,12 +62,21 @@ NOTICES: tuple[tuple[str, tuple[bytes, ...]], ...] = (
             b"/.safeline/",
             b"__arcsjs",
             b"yunsuo_session",
-            b"basedflare/bot-check",
+            b"/.basedflare/",
             b"git.gammaspectra.live/git/go-away",
             b"__qrator",
             b"shield-challenge",
             b"_guard/auto.js",
             b"ddosprotection",
+            b'window["bobcmn"]',
+            b"/_fs-ch-",
+            b"/.bunny-shield/",
+            b'name="js_challenge"',
+            b"_wafchallengeid",
+            b"sina visitor system",
+            b"/httpservice/retry/enablejs",
+            b"servicepipe.ru",
+            b"id_captcha_frame_div",
         ),
     ),
     (
@@ -125,6 +134,7 @@ NOTICES: tuple[tuple[str, tuple[bytes, ...]], ...] = (
             b"webknight",
             b"requested url was rejected. please consult",
             b"edgeone",
+            b"ref=cs_503_link",
         ),
     ),
 )
@@ -132,8 +142,11 @@ URL = re.compile(
     r"/sorry/(?:index|image)|/showcaptcha|/checkcaptcha|/errors/validatecaptcha|/splashui/captcha"
     r"|_____tmd_____/punish|validate\.perfdrive\.com|//wappass\.baidu\.com"
     r"|/\.within\.website/x/cmd/anubis|/distil_r_captcha|/px/captcha|walmart\.[a-z.]{2,6}/blocked\?"
-    r"|/cdn-cgi/l/chk_|/antispider/|captcha\.perimeterx|/challenge/captcha"
+    r"|/cdn-cgi/l/chk_|/.lsrecap/|//[\w.-]{1,80}\.queue-it\.net/|/verify/(?:captcha|traffic)(?![\w-])|/account/unhuman"
+    r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
+CONSENT_URL = re.compile(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
+"""Where big sites ask for a consent before anything is shown."""
 LOGIN_URL = re.compile(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
@@ -144,6 +157,10 @@ ASKED = re.compile(
 )
 BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
 """A part of the page that is named after a captcha."""
+PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
+TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
+INPUT = re.compile(rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)")
+"""What a person fills in."""
 COOKIE = re.compile(rb"document\.cookie ?=")
 AGAIN = re.compile(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
 SHOWN = re.compile(
@@ -158,5 +175,5 @@ DEFAULTS = re.compile(
 )
 LIMITED = re.compile(
     r"too many requests|rate.?limit|slow down|zu viele anfragen|trop de requêtes|demasiadas|слишком много"
-    r"|too many (?:queries|connections)|频繁|请求过多"
+    r"|too many (?:queries|connections)|频繁|请求过多|waiting room|now in line|in the queue"
 )

@@ -103,7 +103,9 @@ def akamai(page: Answer) -> Block | None:
             if page.thin and ("#" in page.text or "edgesuite" in page.text)
             else None
         )
-        if found and ("denied" in page.text or "denied" in page.title or page.status in (403, 429)):
+        if found and (
+            page.status in (403, 429) or "denied" in (page.text if page.refuses else page.title or page.text[:40])
+        ):
             return Block("akamai", _limit(page), (f"text: {clip(found[0])}",))
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429) and server.startswith("akamaighost"):

@@ -11,26 +11,35 @@ from gossamer.politeness.blocks.marks import (
     AGAIN,
     ASKED,
     BOX,
+    CONSENT_URL,
     COOKIE,
     DEFAULTS,
+    INPUT,
     INVISIBLE,
     LIMITED,
     LOGIN_URL,
     NOTICES,
+    PICTURE,
     SHOWN,
     SIGHTS,
+    TO_CAPTCHA,
     URL,
     WIDGETS,
 )  # fmt: skip
 from gossamer.politeness.blocks.words import (
+    ABOUT,
     CHECKS,
     DENIED,
+    DIRECT,
     HINTS,
     LOGIN,
     LOGIN_TITLE,
+    NAME_ENDS,
+    ORDERS,
     PERSONAL,
     PLAIN,
     TITLES,
+    TYPED,
     VERDICTS,
 )
 
@@ -47,7 +56,7 @@ def captcha(page: Answer) -> Block | None:
         if vendor == "recaptcha" and page.status < 400 and INVISIBLE.search(page.low):
             continue
         signs = ((f"page: {clip(found[0].decode('latin-1'))}",) if found else ()) + loaded
-        if not signs or (not found and vendor == "generic" and page.status < 400):
+        if not signs:
             continue
         if page.status >= 400 and page.status != 401:
             return Block(vendor, "captcha", (*signs, f"status {page.status}"))
@@ -62,7 +71,9 @@ def captcha(page: Answer) -> Block | None:
 def notice(page: Answer) -> Block | None:
     """Pages of smaller vendors, and of big sites."""
     if page.alone and (found := URL.search(page.url.lower())):
-        return Block("generic", "captcha", (f"url: {found[0]}",))
+        return Block("generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",))
+    if found := CONSENT_URL.match(page.url.lower()):
+        return Block("generic", "challenge", (f"url: {found[0]}",))
     if mitigated := page.headers.get("x-vercel-mitigated"):
         return Block(
             "generic",
@@ -78,6 +89,10 @@ def notice(page: Answer) -> Block | None:
             return Block("generic", kind, signs)
     if page.title.startswith("vercel security checkpoint"):
         return Block("generic", "challenge", ("title: vercel security checkpoint",))
+    if len(page.text) < 100 and TO_CAPTCHA.search(page.low):
+        return Block("generic", "captcha", ("page: goes on to a captcha",))
+    if _typed(page):
+        return Block("generic", "captcha", ("page: asks for the characters of an image",))
     if _reloads(page):
         return Block("generic", "challenge", ("page: sets a cookie and loads itself again",))
     return None
@@ -89,6 +104,14 @@ def _reloads(page: Answer) -> bool:
     if len(low) > 8192 or len(page.text) > 60 or b"<link" in low or b"<img" in low or low.count(b"<script") > 2:
         return False
     return bool(COOKIE.search(low) and AGAIN.search(low)) and not page.fields and b"<div id=" not in low
+
+
+def _typed(page: Answer) -> bool:
+    """Whether to type what an image shows is all that it asks for."""
+    return (
+        page.thin and len(page.text) < 400 and TYPED.search(page.text) is not None and PICTURE.search(page.low) is not None
+        and len(INPUT.findall(page.low)) == 1 and not page.password
+    )  # fmt: skip
 
 
 def login(page: Answer) -> Block | None:
@@ -119,13 +142,23 @@ def told(page: Answer) -> Block | None:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
-    if not page.refuses and not title and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400):
+    direct = DIRECT.search(page.text[:200])
+    if (
+        not page.refuses
+        and not title
+        and not direct
+        and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400)
+    ):
         return None
     verdict, check = _said(page.text)
-    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check) if found)
+    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
     if title:
         signs = (f"title: {clip(page.title)}", *signs)
+    if not signs and not page.title and PLAIN.fullmatch(page.text):
+        return Block("generic", "denied", (f"text: {clip(page.text)}",)) if page.status < 400 else None
     if not signs:
+        return None
+    if not page.refuses and (title or direct) and (ABOUT.search(page.title) or _names(page)):
         return None
     kind = _kind(page, bool(check), bool(verdict))
     if page.refuses and page.status not in (401, 402):
@@ -137,7 +170,7 @@ def told(page: Answer) -> Block | None:
     short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
     plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
     personal = verdict and short and brief and (not page.title or PERSONAL.match(verdict[0]))
-    if (title and (verdict or check)) or plain or personal or (check and boxed and short):
+    if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
         return Block("generic", kind, signs)
     return None
 
@@ -147,6 +180,15 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
     if text.isascii() and not any(hint in text for hint in HINTS):
         return None, None
     return VERDICTS.search(text), CHECKS.search(text)
+
+
+def _names(page: Answer) -> bool:
+    """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a game)."""
+    name = NAME_ENDS.split(page.title)[0].strip()
+    rest = page.text.removeprefix(name).lstrip(" .!?…")
+    if rest == page.text or not rest.isascii() or len(rest) <= 30 or any(_said(rest)):
+        return False
+    return ORDERS.search(rest) is None
 
 
 def _article(page: Answer) -> bool:

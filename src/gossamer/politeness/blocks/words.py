@@ -15,9 +15,15 @@ VERDICTS = re.compile(
     r"|blocked by (?:our |the |a )?(?:network )?(?:security|firewall|waf|web application firewall|administrator)"
     r"|(?:the requested url was|request) rejected\b.{0,60}(?:administrator|support id|security)"
     r"|(?:unusual|suspicious|automated|abnormal|malicious|robotic|bot[- ]like) (?:traffic|activity|behaviou?r|requests|queries|access)"
+    r"|(?:making|sending|sent|made) (?:\w+ ){0,2}requests too (?:quickly|fast|frequently|often)"
+    r"|(?:disable|turn off|switch off|deactivate) (?:your |the |any )?(?:vpn|proxy)|(?:vpn|proxy)(?: or (?:vpn|proxy))? (?:was "
+    r"|has been )?detected"
     r"|too many requests|rate limit(?:ed)? exceeded|you are being rate limited"
-    r"|exceeded (?:a|the|your) (?:secondary )?rate limit"
-    r"|not available in your (?:country|region|location)|your country (?:is|has been) (?:blocked|not allowed)"
+    r"|exceeded (?:a|the|your) (?:secondary )?rate limit|reduce your request rate"
+    r"|(?:made|makes|make) us (?:think|believe) (?:that )?you(?:'re|’re| are| were| might be| may be) (?:a |an )?(?:ro)?bot"
+    r"|you (?:are|may be|might be) using automat(?:ion|ed)"
+    r"|(?:(?:not|n't|n’t) (?:currently )?available|unavailable) (?:in|from) (?:your (?:current )?(?:country|region|location|area)"
+    r"|(?:most )?(?:of )?(?:european countries|the european|the eu\b|europe))|your country (?:is|has been) (?:blocked|not allowed)"
     r"|(?:ihre?|deine?) (?:ip(?:-adresse)?|anfrage|zugriff|zugang)[^.]{0,40}(?:gesperrt|blockiert|eingeschränkt|abgelehnt)"
     r"|ungewöhnliche[rn]? (?:datenverkehr|aktivitäten|zugriffe)|zu viele anfragen"
     r"|votre (?:adresse )?(?:ip|accès|requête)[^.]{0,40}(?:bloquée?|refusée?|suspendue?)"
@@ -34,6 +40,15 @@ VERDICTS = re.compile(
     r"|olağan dışı trafik|erişiminiz engellen|çok fazla istek"
     r"|(?:访问|请求|您的ip|ip地址)[^。]{0,20}(?:被拒绝|受限|被拦截|被禁止|过于频繁|频繁|异常)|异常流量|请求过多"
     r"|アクセスが(?:拒否|制限|集中|ブロック)|通常と異なるトラフィック|リクエストが多すぎます"
+    r"|(?:网络环境|访问行为|ip)[^。]{0,10}(?:异常|风险)"
+    r"|din (?:ip-adress|åtkomst)[^.]{0,40}(?:blockera|nekad)|din (?:ip-adresse|adgang|tilgang)[^.]{0,40}(?:blokker|nægt|nekt)"
+    r"|ip-osoitteesi[^.]{0,40}estetty|(?:váš|vaše|va[sš]a) (?:přístup|ip adresa|ip)[^.]{0,40}(?:zablokov|odepřen|omezen)"
+    r"|(?:az ön|hozzáférés)[^.]{0,40}(?:letilt|megtagad|korlátoz)|(?:adresa dvs|accesul)[^.]{0,40}(?:blocat|restricționat)"
+    r"|(?:ваш[аіу]? (?:ip|доступ)|доступ до)[^.]{0,60}(?:заблоковано|обмежено)"
+    r"|(?:truy cập|địa chỉ ip)[^.]{0,40}bị (?:chặn|từ chối)|(?:akses|alamat ip) anda[^.]{0,40}(?:diblokir|ditolak|dibatasi)"
+    r"|تم (?:حظر|رفض|تقييد)[^.]{0,40}(?:ip|وصول|الوصول|عنوان)|הגישה (?:שלך )?נחסמה"
+    r"|you (?:are|have been placed) (?:now )?in (?:the |a |our )?(?:line|queue|virtual (?:waiting room|queue))\b"
+    r"|(?:page|url|website|site) you (?:have )?(?:requested|tried to access|are trying to (?:access|visit)) (?:has been|is|was) blocked"
     r"|접근이? ?(?:차단|거부|제한)|비정상적인 (?:트래픽|접근)|요청이 너무 많습니다"
 )
 """A sentence that turns this visitor away."""
@@ -57,19 +72,23 @@ CHECKS = re.compile(
     r"|beveiligingscontrole"
     r"|не (?:являетесь )?робот|отправляли вы, а не робот|проверка (?:безопасности|браузера)|подтвердите, что"
     r"|nie jesteś robotem|weryfikacja|robot olmadığınızı|güvenlik kontrolü"
-    r"|安全验证|人机验证|验证码|完成.{0,6}验证|拖动.{0,6}滑块|不是机器人|人機驗證|安全驗證|驗證碼"
+    r"|проверяем (?:ваш )?браузер|включите javascript|подтвердити, що ви не робот|är inte en robot|er ikke en robot|et ole robotti"
+    r"|nejste robot|nem robot|nu sunte[tț]i (?:un )?robot|không phải (?:là )?(?:người máy|robot)|bukan robot|لست (?:روبوت|برنامج)"
+    r"|(?:点击|进行|開始|开始).{0,8}[验驗][证證]|安全验证|人机验证|验证码|完成.{0,6}验证|拖动.{0,6}滑块|不是机器人|人機驗證|安全驗證|驗證碼"
     r"|ロボットではありません|セキュリティチェック|認証してください|로봇이 아닙니다|보안 (?:확인|문자)|자동입력 방지"
 )
 """A sentence that wants a proof of this visitor."""
 
 HINTS = (
     "block", "ban", "denied", "restrict", "limit", "reject", "suspend", "unusual", "suspicious", "automated",
-    "abnormal", "malicious", "bot", "too many", "not available in", "country", "human", "verif", "captcha", "check",
+    "abnormal", "malicious", "bot", "too many", "available in", "country", "human", "verif", "captcha", "check",
     "challenge", "characters", "puzzle", "hold", "slide", "enable", "gesperrt", "abgelehnt", "anfragen", "refus",
     "trafic", "trop de", "solicitudes", "muitas", "negad", "troppe", "weigerd", "verkeer", "verzoeken",
     "zablokowany", "nietypowy", "zbyt", "istek", "sicherheits", "bestätigen", "mensch", "roboter", "robo",
     "verific", "veiligings", "trafik", "accesso", "trafego", "weryfikacja", "bloque", "blocc", "blok", "denegad",
-    "restringid", "eingeschr", "protect", "huma", "really you", "person",
+    "restringid", "eingeschr", "reduce", "automat", "too quickly", "too fast", "too often", "vpn", "proxy",
+    "now in", "in line", "in the queue", "waiting room", "placed", "diblokir",
+    "ditolak", "bukan", "sunteti", "nem ", "ikke", "nejste", "unavailable", "protect", "huma", "really you", "person",
 )  # fmt: skip
 """What every ASCII text that either finds has one of."""
 
@@ -80,7 +99,15 @@ TITLES = re.compile(
     r"|you(?:'ve| have) been blocked|too many requests|rate limit(?:ed| exceeded)?"
     r"|attention required|security (?:check|verification|challenge|checkpoint)"
     r"|are you (?:a )?(?:human|robot|bot)|robot or human|robot check|bot (?:check|verification|detected|challenge)"
-    r"|human (?:verification|check)|captcha(?: challenge| verification| required)?|recaptcha"
+    r"|slow(?:ing)? down|(?:vpn|proxy)(?: or (?:vpn|proxy))? detected|zu viele anfragen|trop de requêtes|demasiadas solicitudes"
+    r"|troppe richieste|te veel verzoeken|muitas solicitações|слишком много запросов|zbyt wiele żądań|リクエストが多すぎます|请求过于频繁"
+    r"|human (?:verification|check)|captcha(?: challenge| verification| required| interception)?|recaptcha"
+    r"|(?:virtual )?waiting room(?: powered by cloudflare)?|(?:web ?)?(?:page|site) blocked|establishing a secure connection|hold on"
+    r"|åtkomst nekad|adgang nægtet|ingen tilgang|tilgang nektet|pääsy estetty|p[rř][ií]stup (?:odep[rř]en|zam[ií]tnut)"
+    r"|hozzáférés megtagadva"
+    r"|túl sok kérés|acces (?:interzis|refuzat|blocat)|доступ (?:обмежено|заборонено|заблоковано)|truy cập bị từ chối"
+    r"|akses (?:ditolak|diblokir)"
+    r"|تم (?:رفض|حظر) الوصول|הגישה נדחתה|δεν επιτρέπεται η πρόσβαση|접근 차단|안전 ?확인|安全限制|禁止访问|访问验证|系统提示|提示"
     r"|verif(?:y|ying)(?: that)? you(?:'re| are)(?: a)? human|checking your browser"
     r"|just a moment|one moment,? please|please wait|please verify|ddos protection|ddos-guard"
     r"|pardon our interruption|unusual traffic|sorry|validation|client challenge|challenge(?: page)?"
@@ -96,6 +123,37 @@ TITLES = re.compile(
 )
 """A whole title that a notice has; what follows a bar is the site's name."""
 
+DIRECT = re.compile(
+    r"(?:confirm|verify|prove|let us know)(?: to us)? (?:that )?you(?:'re|’re| are) (?:not a (?:ro)?bot|(?:a )?human)"
+    r"|(?:we(?:'ve|’ve| have)?|our systems(?: have)?) (?:detected|noticed|seen) (?:some )?(?:an )?(?:unusual|suspicious|automated"
+    r"|abnormal) "
+    r"(?:\w+ ){1,2}(?:\w+ )?(?:from|on|in) (?:your|this) |rate limit exceeded[.!]? (?:please )?(?:try|wait|retry)"
+    r"|bestätigen sie,? dass sie (?:kein|ein mensch)|confirme[rz]? que vous (?:n'êtes pas un robot|êtes)|confirma que no eres un robot"
+    r"|conferma di non essere un robot|bevestig dat (?:je|u) geen robot|bekräfta att du inte är en robot|bekræft,? at du ikke er en robot"
+    r"|vahvista,? että et ole robotti|ov[eě][rř]te,? že nejste robot|potwierdź,? że nie jesteś robotem"
+    r"|confirme que (?:você )?não é um robô"
+    r"|(?:подтвердите|докажите),? что вы не робот|robot olmadığınızı (?:doğrula|onayla)|επιβεβαιώστε ότι δεν είστε ρομπότ"
+    r"|ロボットではないことを|로봇이 아님을|(?:证明|確認|确认)您?不是(?:机器人|機器人)|ยืนยันว่า(?:คุณ)?ไม่ใช่หุ่นยนต์"
+)
+"""What is said to this visitor, and begins a page only where it is a notice."""
+ABOUT = re.compile(
+    r"\b(?:help|docs?|documentation|reference|blog|wiki|guide|tutorial|faq|glossary|explained|how to|examples?)\b"
+)
+"""What the title of a page on notices has."""
+NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
+ORDERS = re.compile(
+    r"\b(?:please|try(?:ing)? again|later|you|your|contact|reference|incident|error|support|continue|button|reload|refresh"
+    r"|seconds|javascript|cookies|browser|denied|forbidden|blocked|request|server|permission|redirect\w*|captcha|human|here)\b"
+)
+"""Words of which a notice has some, after its title."""
+TYPED = re.compile(
+    r"(?:enter|type|input|write|retype)[^.]{0,40}(?:characters|letters|digits|numbers|code|text|symbols|word)[^.]{0,60}"
+    r"(?:image|picture|below|above|see|shown)|(?:what|which)[^.]{0,30}(?:code|characters|letters)[^.]{0,30}(?:image|picture)"
+    r"|(?:zeichen|buchstaben|code)[^.]{0,40}bild|(?:caractères|code)[^.]{0,40}image|(?:caracteres|letras|código)[^.]{0,40}imagen"
+    r"|(?:символы|код|буквы|цифры)[^.]{0,40}(?:картинк|изображени)|输入.{0,10}(?:验证码|字符)"
+)
+"""A sentence that wants the characters of an image."""
+
 PLAIN = re.compile(
     r"(?:error )?(?:40[13])?[ :\-–|.]*(?:(?:access |permission )?(?:denied|forbidden)|access is denied|unauthorized)[ !.]*"
     r"|(?:http )?(?:error )?403\b.{0,40}"
@@ -105,16 +163,23 @@ PLAIN = re.compile(
 DENIED = re.compile(r"denied|forbidden|permission|not (?:authori[sz]ed|allowed)|blocked|403\b")
 """What a plain refusal says."""
 PERSONAL = re.compile(
-    r"you |your |this ip|the ip|access |ihr|dein|votre|s[ue]u? |tu |il |l'|uw |je |ваш|доступ|twój|dostęp|您|访问|请求|アクセス|접근"
+    r"you (?!are (?:now )?in |have been placed )|your |this ip|the ip|access |ihr|dein|votre|s[ue]u? |tu |il |l'|uw |je |ваш"
+    r"|доступ|twój|dostęp|您|访问|请求|アクセス|접근"
 )
 """How a verdict on this visitor begins; others speak of verdicts in general."""
 
 LOGIN = re.compile(
     r"(?:you )?(?:must|need to|have to|please) (?:be )?(?:log(?:ged)?|sign(?:ed)?)[ -]?in "
     r"(?:to (?:continue|view|see|access|read|proceed|use|perform|your account)|first|before)"
-    r"|(?:log|sign) ?in (?:or (?:sign up|register|create an account) )?to (?:continue|view|see|access|read|proceed)"
-    r"|(?:sign up|join|register) (?:now )?to (?:view|see|continue|access)|login required"
-    r"|authentication required|members only"
+    r"|(?:log|sign) ?in (?:or (?:sign up|register|create an account) )?to "
+    r"(?:continue|read|proceed|(?:view|see|access)(?! (?:your|my|our|(?:the )?(?:\w+ )?(?:prices?|pricing|stock|availability"
+    r"|offers?|deals|discounts?|points)\b)))"
+    r"|(?:sign up|join|register) (?:now )?to (?:continue|(?:view|see|access|read) (?:this|more|all|full|it|the (?:full|rest"
+    r"|whole)))|login required"
+    r"|authentication required"
+    r"|(?:page|content|article|area|section|site|forum) is (?:(?:only|exclusively|reserved|restricted|limited) (?:\w+ )?(?:for"
+    r"|to) (?:\w+ )?"
+    r"|(?:for|available to|visible to) (?:registered|logged[- ]in) )(?:members|users)\b"
     r"|(?:bitte )?(?:melden sie sich an|anmelden),? um|anmeldung erforderlich|connectez-vous pour"
     r"|connexion requise|inicia(?:r)? sesión para|accedi per|faça login para"
     r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
