@@ -56,6 +56,7 @@ from gossamer.road.reader import Reader
 from gossamer.road.reading import Reading
 from gossamer.road.room import Room
 from gossamer.road.sharing import Sharing
+from gossamer.road.silence import Silence
 from gossamer.road.taker import Taker
 from gossamer.road.visitor import Visitor
 from gossamer.road.worker import Worker
@@ -157,6 +158,7 @@ class Bench:
                                  pages=setup.job.pages is not None or not self.sites, duplicates=settings.duplicates)  # fmt: skip
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
+        self.silence = Silence()
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
@@ -301,7 +303,7 @@ class Bench:
             self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl),
             gathers=max(usual.size_limit, usual.host_bytes) < 0,
         )  # fmt: skip
-        committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw]
+        committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence]
         worker = Worker(
             self.frontier, self._visits, committer, buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,

@@ -11,6 +11,7 @@ import fcntl
 import os
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import msgspec
@@ -25,8 +26,6 @@ LEASH = 10.0
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError, 21: NoProxyLeft,
 }  # fmt: skip
-LINE = 1 << 24
-"""Bytes of the longest line of a child's."""
 REPLACED = 20
 """Children that die by themselves (a kill, a crash) are replaced this often in one run."""
 
@@ -52,32 +51,31 @@ class Children:
     async def _child(self) -> str:
         """One child after another until one ends by itself."""
         while True:
-            code, said, complaint = await self._one()
+            code, said = await self._one()
             if code == 0:
                 return said
             if code in ERRORS:
-                raise ERRORS[code](complaint.splitlines()[-1] if complaint else "a worker process gave up")
+                raise ERRORS[code](said.splitlines()[-1] if said else "a worker process gave up")
             self._died += 1
             if self._died > REPLACED:
-                raise GossamerError(f"worker processes died {self._died} times; the last one said: {complaint[-500:]}")
+                raise GossamerError(f"worker processes died {self._died} times; the last one said: {said[-500:]}")
 
-    async def _one(self) -> tuple[int, str, str]:
+    async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "gossamer.children",  # -P: a site file here may be called as a module that we import
-            stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, limit=LINE,
+            stdin=pipe, stdout=pipe, start_new_session=True,
         )  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stderr is not None
-        said = asyncio.gather(process.stdout.read(), _handed_on(process.stderr))
+        said = asyncio.create_task(process.stdout.read())
         stopping = asyncio.create_task(self._stop.wait())
         try:
             process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
-            await asyncio.wait((asyncio.ensure_future(said), stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((said, stopping), return_when=asyncio.FIRST_COMPLETED)
             process.stdin.close()
-            out, err = await said
-            return await process.wait(), out.decode().strip(), err.decode("utf-8", "replace").strip()
+            out = await said
+            return await process.wait(), out.decode("utf-8", "replace").strip()
         finally:
             stopping.cancel()
             process.stdin.close()
@@ -86,18 +84,6 @@ class Children:
                     await asyncio.wait_for(process.wait(), LEASH + 1)
                 except (TimeoutError, asyncio.CancelledError):
                     process.kill()
-
-
-async def _handed_on(complaint: asyncio.StreamReader) -> bytes:
-    """What a child tells people goes on as it comes; the rest."""
-    rest = []
-    while line := await complaint.readline():
-        if line.startswith(b"gossamer: "):
-            sys.stderr.write(line.decode("utf-8", "replace"))
-            sys.stderr.flush()
-        else:
-            rest.append(line)
-    return b"".join(rest)
 
 
 async def child(setup: Setup) -> str:
@@ -131,13 +117,15 @@ def main() -> int:
         living = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
         fcntl.flock(living, fcntl.LOCK_SH)
     settle_in()
+    door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people
+    code = 0
     try:
-        print(uvloop.run(child(setup)), flush=True)
+        said = uvloop.run(child(setup))
     except GossamerError as error:
-        print(error, file=sys.stderr, flush=True)
-        code = error.exit_code
-    else:
-        code = 0
+        said, code = str(error), error.exit_code
+    except Exception:  # noqa: BLE001 - the door tells of it
+        said, code = traceback.format_exc(), 1
+    print(said, file=door, flush=True)
     os._exit(code)  # a thread may still read the leash
 
 

@@ -30,6 +30,7 @@ from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.road.reading import last_read
+from gossamer.road.silence import Silence
 from gossamer.seeding import prepare, seed
 from gossamer.summary import Summary
 from gossamer.unlocking import ready
@@ -37,7 +38,7 @@ from gossamer.visit import Claim
 
 
 class Live(msgspec.Struct):
-    """What a progress display needs. `rate`: pages a second now; `left`: seconds, None when nobody can tell."""
+    """For a progress display. `rate`: pages a second now; `left`: seconds, or None; `silent`: a host and its error while no page came."""
 
     summary: Summary
     queue: int
@@ -45,6 +46,7 @@ class Live(msgspec.Struct):
     rate: float
     left: float | None
     hosts: list[tuple[str, ...]]
+    silent: tuple[str, str] | None = None
 
 
 Watch = Callable[[Live], None]
@@ -171,7 +173,7 @@ class Run:
     def __init__(
         self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
     ) -> None:  # fmt: skip
-        self.setup, self.store, self.embedded = setup, store, embedded
+        self.setup, self.store, self.embedded, self._silence = setup, store, embedded, Silence()
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
@@ -200,7 +202,7 @@ class Run:
     async def _together(self) -> str:
         """This process is one of the workers, the others are its children; their outcome."""
         bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
-        telling(bench).reader.tap = self.taps.page
+        telling(bench).reader.tap, bench.silence = self.taps.page, self._silence
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:
             from gossamer.children import Children
@@ -238,12 +240,10 @@ class Run:
         summary = await census.summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary.pages))
         (then, pages), (now, _) = self._looks[0], self._looks[-1]
-        rate = (summary.pages - pages) / (now - then) if now > then else 0.0
+        rate = (summary.pages - pages) / max(now - then, 1e-9)
         hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
-        in_flight = await census.in_flight(self.setup.crawl)
-        return Live(
-            summary, summary.pending, in_flight, rate, self._left(summary), [tuple(map(str, row)) for row in hosts]
-        )
+        told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
+        return Live(summary, summary.pending, flying, rate, self._left(summary), told, self._silence.of)
 
     def _left(self, summary: Summary) -> float | None:
         """Seconds until the queue is empty or a limit is reached, at the pace so far."""

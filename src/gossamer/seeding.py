@@ -58,7 +58,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
     if not given and not sources:
-        raise UsageError(_no_seeds(rejected))
+        raise UsageError(_no_seeds(rejected, [str(site.path) for site in sites]))
     s = job.settings
     if sources and s.scope == "prefix":
         raise UsageError(
@@ -163,7 +163,9 @@ async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None
         await bench.close()
 
 
-def _no_seeds(rejected: list[targets.Rejected]) -> str:
+def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
+    if not rejected and files:
+        return f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"
     if not rejected:
         return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
     first = rejected[0]

@@ -160,6 +160,8 @@ class Site:
                 raise ConfigError(
                     f"site {self.name}: {known} reads a page that is here already: write def, not async def"
                 )
+            if not _takes_a_page(call):
+                raise ConfigError(f"site {self.name}: {known} is called with the page alone: write def {known}(page)")
             self.functions = [*self.functions, Function(known, compiled, call, item)]
             return call
 
@@ -313,3 +315,14 @@ def _session(session: Any) -> Login | None:
     if session is not None and not isinstance(session, Login):
         raise TypeError("it is a Login: from gossamer import Login")
     return session
+
+
+def _takes_a_page(call: Callable[..., Any]) -> bool:
+    """Whether it can be called with one argument; True where nobody can tell."""
+    try:
+        inspect.signature(call).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True

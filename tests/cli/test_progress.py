@@ -8,10 +8,12 @@ import os
 import pty
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,3 +160,55 @@ def test_lines_of_the_table() -> None:
     assert lines[0] == "c: running for 5s, about 1m 30s left"
     assert lines[3] == "errors: timeout 2, dns 1"
     assert lines[4:] == ["slow�[2J.example: waiting, 9 waiting, 0 in flight, every 10 s, next in 3.0 s"]
+
+
+def test_a_host_that_gives_nothing_is_named() -> None:
+    silent = live()
+    silent.silent = "gone.example", "connect"
+    line = (
+        "no page yet: gone.example gives connect: see whether the server is up; it is asked again after the waits of "
+        "--retries, Ctrl-C keeps it for later"
+    )
+    assert line in [str(line) for line in drawn(silent).renderables]
+    silent.summary.pending = 0
+    assert line not in [str(line) for line in drawn(silent).renderables]
+
+
+@pytest.mark.parametrize("answer", ["closed", "503", "stalls"])
+def test_who_waits_for_a_host_hears_why(tmp_path: Path, answer: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if answer == "closed":
+            server.close()
+        elif answer == "503":
+            threading.Thread(target=refuse, args=(server,), daemon=True).start()
+        words = [
+            "crawl",
+            f"http://127.0.0.1:{port}/",
+            "--data",
+            str(tmp_path / "data"),
+            "-o",
+            str(tmp_path / "o.jsonl"),
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gossamer", *words, "-s", "timeout=1s"],
+            env=os.environ | {"PYTHONPATH": str(SRC)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        why = {"closed": "connect", "503": "http-5xx", "stalls": "timeout"}[answer]
+        assert process.stderr.readline().startswith(f"gossamer: no page yet: 127.0.0.1:{port} gives {why}: ")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=15)
+        assert process.returncode == 11
+
+
+def refuse(server: socket.socket) -> None:
+    """Says 503 to everybody."""
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = server.accept()
+            with client:
+                client.recv(4096)
+                client.sendall(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +54,24 @@ def test_ctrl_c_twice_ends_a_site_function_that_does_not_end(room: Path, web: st
     _, err = process.communicate(timeout=15)
     assert process.returncode == 13
     assert "nothing is lost" in err
+
+
+def test_ctrl_c_once_names_the_line_that_does_not_end(room: Path, web: str) -> None:
+    (room / "shop.py").write_text(
+        f"from gossamer import Site\nsite = Site('shop', seeds=['{web}/'])\n@site.page()\ndef p(page):\n"
+        "    open('began.txt', 'w').write('x\\n')\n    while True:\n        pass\n"
+    )
+    process = begin(room, "crawl", "shop.py", "-o", "out.jsonl")
+    wait_for(process, room / "began.txt", 1)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert re.fullmatch(
+        r"gossamer: \S*shop.py:[67] in p is still at work; once more stops at once, nothing is lost\n", line
+    )
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=15)
+    assert process.returncode == 13
 
 
 def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: Path, web: str) -> None:

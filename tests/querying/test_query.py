@@ -259,7 +259,7 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = list(rows_of(str(tmp_path / "a.jsonl")))
     assert [row["v"] for row in found] == [Decimal("1E+5000"), Decimal("0.12345678901234567890"), 1.5]
     assert found[0]["_extra"] == "mine"
-    assert write(str(tmp_path / "b.jsonl"), "items", found) == 3
+    assert write(str(tmp_path / "b.jsonl"), "items", found) == (3, [str(tmp_path / "b.jsonl")])
     assert (tmp_path / "b.jsonl").read_text().splitlines() == [rows[0], rows[1], rows[3]]
 
 

@@ -85,7 +85,6 @@ WRONG = [
     (lambda page: [page.request("/x", method="POST", body={"q": 1})], "body= is a text"),
     (lambda page: [Book(m=1)], "Unexpected keyword"),
     (lambda page: sys.exit(3), "SystemExit"),
-    (lambda page, other: None, "missing 1 required"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -209,3 +210,19 @@ def test_the_first_match_in_the_file_wins_and_the_bare_one_is_last() -> None:
     site.functions = [one for one in site.functions if one.pattern]
     assert chosen("/") is None
     assert chosen("/a.example/") is None  # the host is no part of what is matched
+
+
+def none() -> None:
+    """Takes nothing."""
+
+
+def two(self: object, response: object) -> None:
+    """Takes two things, as a method."""
+
+
+@pytest.mark.parametrize("call", [none, two])
+def test_a_page_function_takes_the_page_alone(call: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match=rf"is called with the page alone: write def {call.__name__}\(page\)"):
+        Site("s").page()(call)
+    Site("s").page()(lambda page, more=None: ())
+    Site("s").page()(print)

@@ -100,3 +100,93 @@ def test_a_site_of_one_letter_is_no_key_of_the_store(tmp_path: Path, web: str, n
     assert "surprises" not in "".join(err)
     named = gossamer(tmp_path, "crawl", "site.py", "--name", name, "--data", "other", "--delay", "0", "-o", "o.jsonl")
     assert named[0] == (2 if name in "ho" else 0)
+
+
+PRINTING = """print("loaded")
+from gossamer import Site
+def shout(item, page):
+    print("step", item["title"])
+site = Site("loud", seeds=["{web}/"], steps=(shout,), follow=lambda page: [print("follow")] and [])
+@site.page()
+def listing(page):
+    print("read", page.url)
+    yield {{"title": page.css("h1::text").get("none")}}
+    yield from page.follow("a")
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "3"])
+def test_what_a_site_prints_is_no_data(tmp_path: Path, web: str, processes: str) -> None:
+    (tmp_path / "loud.py").write_text(PRINTING.format(web=web))
+    code, out, err = gossamer(tmp_path, "crawl", "loud.py", "--delay", "0", "--processes", processes)
+    assert (code, sorted(json.loads(line)["title"] for line in out.splitlines())) == (0, ["T", "none", "none"])
+    assert sorted(line for line in err if line.startswith(("read", "step"))) == [
+        f"read {web}/", f"read {web}/1", f"read {web}/2", "step T", "step none", "step none",
+    ]  # fmt: skip
+    assert json.loads(err[-1])["state"] == "finished"
+
+
+NOTHING = """from gossamer import Site
+site = Site("nothing", seeds=["{web}/"])
+@site.page()
+def listing(page):
+    yield from page.follow({query!r})
+"""
+
+
+def test_a_site_that_gives_nothing_is_named(tmp_path: Path, web: str) -> None:
+    file = tmp_path / "nothing.py"
+    file.write_text(NOTHING.format(web=web, query="a.wrong"))
+    words = ("crawl", "nothing.py", "-o", "out.jsonl", "--delay", "0")
+    hint = "not one item yielded; see what a page gives: gossamer try URL --site nothing.py"
+    assert f"gossamer: nothing: 1 page read, {hint}" in gossamer(tmp_path, *words)[2]
+    assert gossamer(tmp_path, *words, "--fresh", "--quiet")[2] == []
+    file.write_text(NOTHING.format(web=web, query="a"))
+    assert f"gossamer: nothing: 3 pages read, {hint}" in gossamer(tmp_path, *words, "--fresh")[2]
+    file.write_text(file.read_text() + "    yield {'a': 1}\n")
+    assert "not one item" not in "".join(gossamer(tmp_path, *words, "--fresh")[2])
+
+
+def test_an_empty_field_says_what_to_do(tmp_path: Path, web: str) -> None:
+    text = SITE.format(name="shop", web=web).replace(
+        "import Site", "import Item, Site\nclass A(Item):\n    title: str\n"
+    )
+    (tmp_path / "shop.py").write_text(text.replace("yield {", "yield A(**{").replace(".get().strip()}", ".get()})"))
+    err = gossamer(tmp_path, "crawl", "shop.py", "-o", "out.jsonl", "--delay", "0")[2]
+    assert "gossamer: shop: a: title: Expected `str`, got `null` (2 items)" in err
+    assert "gossamer: `null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`" in err  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["json", "logging", "asyncio", "random"])
+def test_a_site_file_may_be_called_as_a_module_of_python(tmp_path: Path, web: str, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text(SITE.format(name=name, web=web).replace(".get()", ".get('')"))
+    code, _, err = gossamer(tmp_path, "crawl", f"{name}.py", "-o", "out.jsonl", "--delay", "0", "--processes", "2")
+    assert (code, json.loads(err[-1])["items"]) == (0, 3)
+
+
+def test_a_site_without_seeds_says_where_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from gossamer import Site\nsite = Site('a')\n")
+    assert gossamer(tmp_path, "crawl", "a.py") == (
+        2, "", ["gossamer: a.py names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"],
+    )  # fmt: skip
+
+
+def test_an_export_names_the_files_it_wrote(tmp_path: Path, web: str) -> None:
+    (tmp_path / "shop.py").write_text(SITE.format(name="shop", web=web).replace(".get()", ".get('')"))
+    gossamer(tmp_path, "crawl", "shop.py", "-o", "out.jsonl", "--delay", "0")
+    assert gossamer(tmp_path, "export", "shop", "all.csv")[1] == "3 items to all.item.csv\n"
+    assert (tmp_path / "all.item.csv").exists()
+    assert gossamer(tmp_path, "export", "shop", "all.jsonl")[1] == "3 items to all.jsonl\n"
+
+
+WORDS = [
+    (["http://a.example/"], "gossamer: http://a.example/ is no command: to crawl it, gossamer crawl http://a.example/; see gossamer --help"),
+    (["shop.py"], "gossamer: shop.py is no command: to crawl it, gossamer crawl shop.py; see gossamer --help"),
+    (["--data", "x", "status"], "gossamer: --data stands before a command: options follow it, as in gossamer crawl TARGET --data ...; see gossamer --help"),
+    (["craw"], "gossamer: no command 'craw' (did you mean crawl?); see gossamer --help"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "line"), WORDS)
+def test_words_in_the_wrong_place(tmp_path: Path, words: list[str], line: str) -> None:
+    assert gossamer(tmp_path, *words) == (2, "", [line])

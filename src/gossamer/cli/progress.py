@@ -6,8 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gossamer.cli.show import amount, clean, console, dumb, duration, named
-from gossamer.cli.summaries import share
+from gossamer.cli.show import amount, clean, console, dumb, duration, named, remark
+from gossamer.cli.summaries import RETRYABLE, share
 
 if TYPE_CHECKING:
     from gossamer.door import Live
@@ -38,10 +38,14 @@ class Lines:
     def __init__(self) -> None:
         self.seen = False
         self._next = time.monotonic() + EVERY
+        self._told = False
 
     def show(self, live: Live) -> None:
         """Print when it is time."""
         self.seen = True
+        if not self._told and (why := silence(live)):
+            self._told = True
+            remark(why)
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY
@@ -100,9 +104,20 @@ def drawn(live: Live) -> Any:
     ]  # fmt: skip
     if s.errors:
         parts.append(Text(f"errors: {named(s.errors)}", style="red"))
+    if why := silence(live):
+        parts.append(Text(why, style="red"))
     busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
     parts += [Text(clean(_host(host)), style="dim") for host in busy[:HOSTS]]
     return Group(*parts)
+
+
+def silence(live: Live) -> str:
+    """Why no page came yet; '' when one did, or nobody knows."""
+    if live.silent is None or not live.summary.pending:
+        return ""
+    host, error = live.silent
+    todo = RETRYABLE.get(error, "see gossamer status")
+    return f"no page yet: {clean(host)} gives {error}: {todo}; it is asked again after the waits of --retries, Ctrl-C keeps it for later"
 
 
 def _aside(s: Summary) -> str:

@@ -91,11 +91,11 @@ def export(
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
-    count = write(file, what, rows, sources(folder))
+    count, files = write(file, what, rows, sources(folder))
     if as_json:
-        put_json({"crawl": folder.name, "file": file, "rows": count})
+        put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
-        print(f"{count} {what} to {file}")
+        print(f"{count} {what} to {', '.join(files)}")
     return 0
 
 

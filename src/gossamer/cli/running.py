@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -70,6 +71,7 @@ class Runner:
         aside(self.job, summary.crawl, self._began, self.quiet)
         self._unread(summary)
         self._rejected(summary)
+        self._empty(summary)
         if self.signals or summary.state == "stopped":
             remark(f"stopped; nothing is lost. Go on with: {self.again}")
         return summary, bool(self.signals)
@@ -126,15 +128,45 @@ class Runner:
                 told[f"{line['_site']}: {line['_kind']}: {line['field'] or 'item'}: {line['reason']}"] += 1
         for why, count in told.most_common(REASONS):
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
-        remark(f"{summary.rejected} items are kept aside in {path}", self.quiet)
+        if any(why.endswith("got `null`") for why in told):
+            remark(
+                "`null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`",
+                self.quiet,
+            )
+        remark(f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} kept aside in {path}", self.quiet)
+
+    def _empty(self, summary: Summary) -> None:
+        """Say which sites were read and gave nothing."""
+        read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
+        if not read or summary.dropped or self.signals:
+            return
+        from gossamer.sites import load_all
+
+        for site in load_all(self.job.targets, self.job.args):
+            if site.name in read and site.site.functions:
+                pages = f"{read[site.name]} page{'s' if read[site.name] > 1 else ''}"
+                remark(
+                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: gossamer try URL --site {site.path}",
+                    self.quiet,
+                )
 
     def _heard(self, *_: object) -> None:
         """A signal, between any two steps of what runs."""
         self.signals += 1
-        if self.signals == 2:
-            timer = threading.Timer(LAST, self._gone)
+        if self.signals <= 2:
+            timer = threading.Timer(LAST, self._gone if self.signals == 2 else self._stuck)
             timer.daemon = True
             timer.start()
+
+    def _stuck(self) -> None:
+        """The loop has not heard of the first signal: say what keeps it."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        if self._met or frame is None:
+            return
+        code = frame.f_code
+        remark(
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; once more stops at once, nothing is lost"
+        )
 
     def _signal(self) -> None:
         """A signal, in the loop."""

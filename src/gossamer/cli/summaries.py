@@ -16,7 +16,7 @@ SITES, LOW = 10, 4
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
     "connect": "see whether the server is up",
-    "tls": "see whether the certificate is right, or name its authority with -s ca_file=FILE",
+    "tls": "see whether the certificate is right (http:// where the host has none), or name its authority with -s ca_file=FILE",
     "timeout": "give it more time with -s timeout=60s",
     "reset": "wait for the server",
     "http-5xx": "wait for the server",

@@ -182,8 +182,12 @@ def usage(error: Any) -> str:
     word = getattr(error, "option_name", None) or (name[1] if name else "")
     if "No such option" in message:
         known = [name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")]
+        if path == "gossamer":
+            return f"{word} stands before a command: options follow it, as in gossamer crawl TARGET {word} ...; see gossamer --help"
         return f"{path} has no option {word}{nearest(word, known)}; see {path} --help"
     if "No such command" in message:
+        if path == "gossamer" and (any(sign in word for sign in "./:") or Path(word).exists()):
+            return f"{word} is no command: to crawl it, gossamer crawl {word}; see gossamer --help"
         return f"no command {word!r}{nearest(word, getattr(command, 'tree', {}))}; see {path} --help"
     if missing := re.match(r"Missing argument '?(\S+?)(?:\.\.\.)?'?$", message):
         return f"no {missing[1].strip('[]')} given; see {path} --help"

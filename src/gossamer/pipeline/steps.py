@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
 import msgspec
@@ -165,7 +167,8 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
     """Run an item through the steps. Never raises: what a step raises is why the item is not stored."""
     for step in steps:
         try:
-            made = step(item, page)
+            with redirect_stdout(sys.stderr):  # stdout is for data
+                made = step(item, page)
         except Unwanted as reason:
             return Outcome(item, said(reason) or name_of(step))
         except Bad as bad:

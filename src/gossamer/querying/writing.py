@@ -9,14 +9,16 @@ from typing import Any
 from gossamer.errors import UsageError
 from gossamer.sinks.attempts import attempt_columns, attempt_row
 from gossamer.sinks.columns import Columns, page_columns
-from gossamer.sinks.formats import WHOLE, open_output, parse
+from gossamer.sinks.formats import WHOLE, kind_path, open_output, parse
 from gossamer.visit import Row
 
 BATCH = 1000
 
 
-def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = ()) -> int:
-    """Write rows to a file anew; how many. `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull."""
+def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = ()) -> tuple[int, list[str]]:
+    """Write rows to a file anew; how many, and into which files.
+
+    `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull."""
     import os
 
     path, form = parse(spec)
@@ -36,6 +38,7 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
     if table:
         sink.prepare()
     rows, count = chain(first, rows), 0
+    files: dict[str, None] = {}
     while batch := list(islice(rows, BATCH)):
         made = [_row(what, data, form) for data in batch]
         if table:
@@ -45,12 +48,13 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
                 known = lengths.get(one.target())
                 lengths[one.target()] = one.append(one.prepare() if known is None else known, part)
         count += len(made)
+        files |= dict.fromkeys(kind_path(path, row.kind) if form in ("csv", "parquet") else spec for row in made)
     if table:
         sink.close()
     else:
         for one in sink.sinks():
             one.close(lengths[one.target()])
-    return count
+    return count, list(files) or [spec]
 
 
 def _row(what: str, data: dict[str, Any], form: str) -> Row:

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -165,7 +166,8 @@ def _import(path: Path, source: bytes, version: str) -> Any:
     sys.modules[name] = module
     sys.path.append(folder)  # last: a site called after a package hides it from nobody
     try:
-        loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # stdout is for data
+            loader.exec_module(module)
     except GossamerError as error:
         del sys.modules[name]
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error

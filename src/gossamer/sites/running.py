@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,9 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         return Parsed()
     parsed, yielded = Parsed(function=function.name, item=function.item), None
     try:
-        yielded = function.call(view)
-        _sort(yielded if yielded is not None else (), view, parsed)
+        with redirect_stdout(sys.stderr):  # stdout is for data
+            yielded = function.call(view)
+            _sort(yielded if yielded is not None else (), view, parsed)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
@@ -73,7 +76,8 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
     """What a `follow=` function gives: requests, and what went wrong."""
     parsed = Parsed()
     try:
-        _sort(follow(view), view, parsed)
+        with redirect_stdout(sys.stderr):
+            _sort(follow(view), view, parsed)
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
     except KeyboardInterrupt:
