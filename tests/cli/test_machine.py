@@ -13,7 +13,8 @@ import pytest
 
 from cli.test_verbs import B, Desk, desk, fill, state
 from gossamer.cli.tree import app
-from gossamer.frontier.crew import Crew, Worker
+from gossamer.frontier.crew import WORKERS, Crew, Worker
+from gossamer.frontier.store import Store
 
 __all__ = ["desk"]
 
@@ -85,6 +86,16 @@ def test_workers_are_told(desk: Desk) -> None:
 def test_an_empty_option_of_a_schedule_is_no_default(desk: Desk, option: str) -> None:
     assert desk("schedule", "add", "nightly", "30 4 * * *", "https://a.example/", option, "")[0] == 2
     assert desk.json("schedule", "list") == []
+
+
+def test_of_a_worker_of_another_version_no_times_are_made_up(desk: Desk) -> None:
+    async def comes(store: Store) -> None:
+        worker: Any = store.client.hset(WORKERS, "new@host", '{"format":9}')
+        await worker
+
+    desk.do(comes)
+    row = desk("workers", "list")[1].splitlines()[1].split()
+    assert (row[:2], row[-3:]) == (["new@host", "unread"], ["-", "-", "unknown"])
 
 
 def test_a_run_by_hand_that_cannot_begin_is_over_at_once(desk: Desk, tmp_path: Path) -> None:

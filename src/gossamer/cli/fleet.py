@@ -48,7 +48,7 @@ def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = Fals
 async def _listed(settings: Settings, as_json: bool) -> int:
     import msgspec
 
-    from gossamer.cli.show import amount, duration, put_json, put_table, remark
+    from gossamer.cli.show import amount, put_json, put_table, remark
     from gossamer.frontier.crew import Crew, Refusals
     from gossamer.frontier.scores import Scores
     from gossamer.politeness.scores import merit, read
@@ -69,7 +69,7 @@ async def _listed(settings: Settings, as_json: bool) -> int:
         heads = ("worker", "state", "lanes", "region", "score", "processes", "memory", "up", "last sign", "version")
         rows = [
             (w.name, w.state, ",".join(w.lanes), w.region or "-", told(merits[w.name]), w.processes, amount(w.memory),
-             duration(now - w.started), duration(now - w.beat), w.version) for w in found
+             since(w.started, now), since(w.beat, now), w.version) for w in found
         ]  # fmt: skip
         put_table(heads, rows, right=("processes", "memory", "up", "last sign"))
         for (name, crawl, site), why in sorted(refused.items()):
@@ -77,6 +77,13 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     else:
         remark("no worker has come yet: start one with gossamer worker")
     return 0
+
+
+def since(moment: float, now: float) -> str:
+    """How long ago; of a record that could not be read nobody knows."""
+    from gossamer.cli.show import duration
+
+    return duration(now - moment if moment else None)
 
 
 def told(merit: dict[str, Any]) -> str:

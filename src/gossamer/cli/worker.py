@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
@@ -39,6 +40,10 @@ def worker(
     settings = read_settings(data, store, setting, more)
     if settings.store is None:
         raise ConfigError("a worker needs the fleet's store: --store valkey://HOST, or GOSSAMER_STORE")
+    if not Path(settings.sites).is_dir():
+        raise ConfigError(
+            f"--sites {settings.sites}: there is no such folder: name the one in which the site files lie"
+        )
     if processes != "auto" and not (processes.isdigit() and 1 <= int(processes) <= 256):
         raise UsageError(f"--processes {processes}: a number from 1 to 256, or auto")
     lanes = lane or ["http"]
