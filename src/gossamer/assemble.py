@@ -178,7 +178,7 @@ class Bench:
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=AttemptsLog(at / known.name_of(setup.segment), known.MODE) if at else None,
-            say=say, stop=stop,
+            say=say, stop=stop, deadline=setup.deadline,
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:

@@ -56,7 +56,9 @@ def test_one_that_is_down_at_the_beginning_or_the_end_is_waited_for(store: Objec
 
 @pytest.mark.parametrize("kind", ["s3://b/p?endpoint=http://127.0.0.1:{}", "hdfs://127.0.0.1:{}/p", "gs://b/p?endpoint=http://127.0.0.1:{}&anonymous=yes",
                                   "postgresql://joe@127.0.0.1:{}/x", "mongodb://127.0.0.1:{}/x", "valkey://127.0.0.1:{}/0?hash=x"])  # fmt: skip
-def test_a_wrong_address_is_told_and_a_stop_ends_it(kind: str, tmp_path: Path) -> None:
+def test_a_wrong_address_is_told_and_a_stop_ends_it(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     one = job(["http://127.0.0.1:1/"], tmp_path)
     one.outputs.append(Output(kind.format(free_port())))
     door = begin(command(one))
@@ -65,6 +67,14 @@ def test_a_wrong_address_is_told_and_a_stop_ends_it(kind: str, tmp_path: Path) -
     door.send_signal(signal.SIGINT)
     _, err = door.communicate(timeout=30)
     assert time.monotonic() - began < 10
+    assert door.returncode == 20, err
+    assert "nothing is lost: run the same command again" in err.splitlines()[-1]
+
+
+def test_a_time_limit_ends_the_waiting(tmp_path: Path) -> None:
+    one = job(["http://127.0.0.1:1/"], tmp_path)
+    one.outputs.append(Output(f"postgresql://joe@127.0.0.1:{free_port()}/x"))
+    _, err = (door := begin(command(one, "--time-limit", "2s"))).communicate(timeout=20)
     assert door.returncode == 20, err
     assert "nothing is lost: run the same command again" in err.splitlines()[-1]
 

@@ -26,18 +26,19 @@ Append = Callable[[list[Row]], Awaitable[Moves]]
 
 class Outputs:
     """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where another process has closed
-    them, because this one gave no sign of life. `say`: hears of outages of stores of rows; without it, and after `stop`,
-    they are errors."""
+    them, because this one gave no sign of life. `say`: hears of outages of stores of rows; without it, and after `stop`
+    or the `deadline`, they are errors."""
 
     def __init__(
         self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
         ours: Callable[[], Awaitable[None]] | None = None, say: Say | None = None, stop: asyncio.Event | None = None,
+        deadline: float | None = None,
     ) -> None:  # fmt: skip
         self._frontier, self._alone, self._ours = frontier, alone, ours
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
-        self._waiting = Waiting(say, stop)
+        self._waiting = Waiting(say, stop, deadline)
         self._lengths: dict[str, int] = {}
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._locked = False

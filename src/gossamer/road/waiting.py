@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -22,10 +23,11 @@ Result = TypeVar("Result")
 
 class Waiting:
     """The outage of a process's outputs, if there is one. Without `say` nothing is waited for: SinkAway is raised; so it is once
-    `stop` is set, after a last try."""
+    `stop` is set, or the `deadline` (monotonic) is over, after a last try."""
 
-    def __init__(self, say: Say | None, stop: asyncio.Event | None = None) -> None:
+    def __init__(self, say: Say | None, stop: asyncio.Event | None = None, deadline: float | None = None) -> None:
         self._say, self._stop = say, stop or asyncio.Event()
+        self._deadline = math.inf if deadline is None else deadline
         self._since = 0.0
         self._pause, self._next = FIRST, 0.0
         self._told = ""
@@ -33,7 +35,7 @@ class Waiting:
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
         """What the call returns, as soon as its store can be worked with."""
         while True:
-            last = self._stop.is_set()
+            last = self._stop.is_set() or time.monotonic() >= self._deadline
             try:
                 result = await call()
             except SinkAway as error:
@@ -41,7 +43,8 @@ class Waiting:
                 if last:
                     raise SinkAway(f"{error}; nothing is lost: run the same command again") from error
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), max(0.001, self._next - time.monotonic()))
+                    until = min(self._next, self._deadline) - time.monotonic()
+                    await asyncio.wait_for(self._stop.wait(), max(0.001, until))
             else:
                 await self.back()
                 return result
