@@ -190,3 +190,9 @@ WORDS = [
 @pytest.mark.parametrize(("words", "line"), WORDS)
 def test_words_in_the_wrong_place(tmp_path: Path, words: list[str], line: str) -> None:
     assert gossamer(tmp_path, *words) == (2, "", [line])
+
+
+def test_a_package_that_lacks_says_for_which_python(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import no_such_package\n")
+    (line,) = gossamer(tmp_path, "crawl", "a.py")[2]
+    assert line.endswith(f"install it for {sys.executable}, or mend the line, and run the same command again")
