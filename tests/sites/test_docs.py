@@ -10,12 +10,14 @@ import pytest
 from gossamer.item import Item, plain
 from gossamer.page import Page
 from gossamer.parsing.view import View
+from gossamer.pipeline.steps import Fields, ready, through
 from gossamer.request import Request
 from gossamer.site import KNOWN
 from gossamer.sites import load
 from gossamer.sites.running import run
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "sites.md").read_text()
+SCRAPY = (Path(__file__).resolve().parents[2] / "docs" / "from-scrapy.md").read_text()
 FILES = {code.split()[1].rstrip(":"): code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)}
 
 
@@ -71,3 +73,23 @@ def test_its_site_files(
     assert parsed.detail == ""
     assert [plain(item) if isinstance(item, Item) else item for item in parsed.items] == items
     assert [request.url for request in parsed.requests] == links
+
+
+def test_the_spider_that_became_a_site_file(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", SCRAPY, re.DOTALL)
+    (tmp_path / "shop.py").write_text(code)
+    (site,) = load(tmp_path / "shop.py")
+    kind = [("content-type", "text/html")]
+    body = b"<article><h3><a href=/books/1>a</a></h3></article><li class=next><a href='?page=2'>n</a>"
+    parsed = run(site, View(Page("https://shop.example/books", 200, kind, body, 0.0, 0.0, len(body))))
+    assert [(one.url, one.use, one.carry) for one in parsed.requests] == [
+        ("https://shop.example/books/1", "book", {"shelf": "new"}), ("https://shop.example/books?page=2", None, None),
+    ]  # fmt: skip
+    body = b"<h1>Tea</h1><table><td>7</td></table><p class=price_color>9.50</p>"
+    page = Page("https://shop.example/books/1", 200, kind, body, 0.0, 0.0, len(body))
+    (book,) = run(site, View(page, request=parsed.requests[0])).items
+    assert plain(book) == {"upc": "7", "title": "Tea", "shelf": "new", "price": 9.5}
+    fields = Fields(plain(book), "book", None)
+    assert through(ready(site.site.steps), fields, page).dropped == ""
+    fields["price"] = 26.0
+    assert through(ready(site.site.steps), fields, page).dropped == "too dear"

@@ -190,3 +190,30 @@ WORDS = [
 @pytest.mark.parametrize(("words", "line"), WORDS)
 def test_words_in_the_wrong_place(tmp_path: Path, words: list[str], line: str) -> None:
     assert gossamer(tmp_path, *words) == (2, "", [line])
+
+
+def test_a_package_that_lacks_says_for_which_python(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import no_such_package\n")
+    (line,) = gossamer(tmp_path, "crawl", "a.py")[2]
+    assert line.endswith(f"install it for {sys.executable}, or mend the line, and run the same command again")
+
+
+SPREAD = """import time
+from gossamer import Site
+site = Site("spread", seeds=[url for host in ("127.0.0.1", "localhost") for url in [f"http://{{host}}:{port}/"]])
+@site.page()
+def listing(page):
+    time.sleep(0.2)
+    print("read", page.url)
+    yield from page.follow("a")
+"""
+
+
+def test_what_a_site_prints_in_another_process_is_no_outcome(tmp_path: Path, web: str) -> None:
+    (tmp_path / "spread.py").write_text(SPREAD.format(port=web.rpartition(":")[2]))
+    words = ("crawl", "spread.py", "--delay", "0", "--processes", "3", "--concurrency", "1", "--json")
+    code, out, err = gossamer(tmp_path, *words)
+    assert (code, json.loads(out)["state"], json.loads(out)["pages"]) == (0, "finished", 6)
+    assert len([line for line in err if line.startswith("read ")]) == 6
+    log = (tmp_path / ".gossamer" / "spread" / "attempts.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["worker"] for line in log}) > 1

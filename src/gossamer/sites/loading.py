@@ -177,9 +177,9 @@ def _import(path: Path, source: bytes, version: str) -> Any:
             raise
         own = isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == path.resolve()
         what = error.msg if isinstance(error, SyntaxError) and own else f"{type(error).__name__}: {error}"
-        raise ConfigError(
-            f"{path}:{_line(path, error)}: {what}; mend the line and run the same command again"
-        ) from error
+        lacks = isinstance(error, ModuleNotFoundError)
+        todo = f"install it for {sys.executable}, or mend the line," if lacks else "mend the line"
+        raise ConfigError(f"{path}:{_line(path, error)}: {what}; {todo} and run the same command again") from error
     finally:
         sys.path.remove(folder)
     return module
