@@ -138,3 +138,23 @@ def test_fast_and_full_form_agree(parts: list[str]) -> None:
     full = links(body, URL)
     assert {document.base.resolve(href) for href in followed} == {link.url for link in full if not link.nofollow}
     assert shut == sum(link.nofollow for link in full)
+
+
+@pytest.mark.parametrize(
+    ("charset", "href", "found"),
+    [
+        # URL Standard: paths in UTF-8, queries in the encoding of the page, what that lacks as a reference
+        ("windows-1251", "/чай?q=чай&x=1", "/%D1%87%D0%B0%D0%B9?q=%F7%E0%E9&x=1"),
+        ("gbk", "?q=中文", "/p?q=%D6%D0%CE%C4"),
+        ("shift_jis", "?q=表", "/p?q=%95\\"),
+        ("iso-8859-1", "?q=&#20013;", "/p?q=%26%2320013%3B"),
+        ("utf-8", "?q=ä", "/p?q=%C3%A4"),
+        ("utf-16le", "?q=ä", "/p?q=%C3%A4"),
+    ],
+)  # fmt: skip
+def test_queries_go_out_in_the_encoding_of_their_page(charset: str, href: str, found: str) -> None:
+    body = f"<a href='{href}#x'>".encode(charset)
+    typed = f"text/html; charset={charset}"
+    (link,) = links(body, "https://example.com/p", typed)
+    document = parse(body, typed, "https://example.com/p")
+    assert [link.url] == document.base.links(hrefs(document)[0]) == ["https://example.com" + found]

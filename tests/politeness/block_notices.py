@@ -55,6 +55,19 @@ NOTICES: list[tuple[str, str, Block | None]] = [
     ('generic', 'denied', seen(200, page('Är du en robot?', '<p>Bekräfta att du inte är en robot.</p>'))),
     ('generic', 'rate-limit', seen(200, page('Zu viele Anfragen', '<p>Sie haben zu viele Anfragen gesendet. Bitte warten Sie.</p>'))),
     ('generic', 'denied', seen(200, page('Verifica di sicurezza', '<p>Conferma di non essere un robot.</p>'))),
+    ('generic', 'challenge', seen(200, page('Verifying your browser', "<p>This process is automatic. Your browser will redirect to your requested content shortly.</p><script>document.cookie='x=1'</script>"))),
+    ('generic', 'denied', seen(200, page('Access to this site has been blocked', '<p>Your access to this site has been blocked. Error code 16. Incident 123.</p>'))),
+    ('generic', 'rate-limit', seen(200, page('Whoa, slow down', '<p>You are sending requests too fast. Wait a minute.</p>'))),
+    ('generic', 'denied', seen(200, page('Daily limit reached', '<p>You have reached the daily limit of pages for your IP address.</p>'))),
+    ('generic', 'denied', seen(200, page('Blacklisted', '<p>Your IP address has been blacklisted.</p>'))),
+    ('generic', 'challenge', seen(200, '<html><head><script src="/stormwall/challenge.js"></script></head><body>Checking your browser...</body></html>')),
+    ('generic', 'challenge', seen(200, page('SpamFireWall', '<p>SpamFireWall is checking your browser and IP 1.2.3.4 for spam bots. To continue working with the web site, please make sure that you have enabled JavaScript.</p>'))),
+    ('generic', 'denied', seen(200, page('Unavailable', '<p>This content is not available in your region.</p>'))),
+    ('generic', 'denied', seen(200, page('Contenu indisponible', "<p>Ce contenu n'est pas disponible dans votre pays.</p>"))),
+    ('generic', 'denied', seen(200, page('Nicht verfügbar', '<p>Dieser Inhalt ist in Ihrem Land leider nicht verfügbar.</p>'))),
+    ('generic', 'denied', seen(200, page('No disponible', '<p>Este contenido no está disponible en tu país.</p>'))),
+    ('generic', 'login', seen(200, page('Connexion requise', '<p>Vous devez être connecté pour voir cette page.</p>'))),
+    ('generic', 'login', seen(200, page('Logowanie', '<p>Musisz się zalogować, aby zobaczyć tę stronę.</p>'))),
 ]  # fmt: skip
 
 NONE: dict[str, Block | None] = {
@@ -75,4 +88,6 @@ NONE: dict[str, Block | None] = {
     'search with captcha word': seen(200, page('Search', '<form><input name=q></form><p>captcha solving services compared; enter the code below for 5% off</p>')),
     'guce link': seen(200, page('News', '<p>News of today. A storm came. Read more tomorrow.</p>'), 'https://news.example/?u=//guce.yahoo.com/x'),
     'verify captcha path article': seen(200, page('How we verify', '<p>Text about how we verify things at the lab with scales and rulers.</p>'), 'https://ex.com/blog/verify/captchas-at-work'),
+    'spanish shop': seen(200, page('Lámpara', '<p>Lámpara 49 €. Inicia sesión para ver tus pedidos.</p>')),
+    'french shop': seen(200, page('Lampe', '<p>Lampe 49 €. Connectez-vous pour voir vos commandes.</p>')),
 }  # fmt: skip

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 # Code, then the ways to write it. What several currencies share belongs to the one that is met most: that line comes first.
 _TABLE = """
-USD $ US$ $US USD$ U$S U$ dollars dollar ¢
-EUR € euros euro Eur EURO Euro Euros
+USD $ US$ $US USD$ U$S U$ dollars dollar ¢ долларов доллара доллар долл.
+EUR € euros euro Eur EURO Euro Euros евро ευρώ
 GBP £ ￡ UK£ GBP£ stg
 JPY ¥ ￥ 円 JP¥ yen
 CNY 元 CN¥ RMB 人民币 yuan
-INR ₹ Rs Re रू. रू र ரூ રૂ
-RUB ₽ руб. руб р. Р. р Р Rub. rub. Rub rub
+INR ₹ Rs Re rupees Rupees रू. रू र ரூ રૂ
+RUB ₽ руб. руб р. Р. р Р Rub. rub. Rub rub rubles roubles
 KRW ₩ ￦ 원 won
 TRY ₺ TL tl YTL
 UAH ₴ гривень гривні грн. грн hrn hrn.

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
-from gossamer.parsing.addresses import Base
+from gossamer.parsing.addresses import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
 LONGEST_TITLE: Final = 2000
@@ -74,19 +74,22 @@ class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
 class Document:
     """A parsed page. Every attribute is computed once, when it is first read."""
 
-    def __init__(self, tree: turbohtml.Document, url: str, robots_header: str | None = None) -> None:
-        """From a tree, the page's final URL and the value of its X-Robots-Tag header."""
+    def __init__(
+        self, tree: turbohtml.Document, url: str, robots_header: str | None = None, encoding: str = "utf-8"
+    ) -> None:
+        """From a tree, the page's final URL, the value of its X-Robots-Tag header, and the encoding that it was in."""
         self.tree = tree
         self.url = url
+        self._encoding = encoding
         self._robots_header = robots_header
 
     @once
     def base(self) -> Base:
         """What links are relative to: the first base href, where it is a URL of the web, else the page's own URL."""
-        own = Base(self.url)
+        own = base_of(self.url, self._encoding)
         for element in self.tree.select("base[href]")[:1]:
             if found := own.resolve(attribute_of(element, "href")):
-                return Base(found)
+                return base_of(found, self._encoding)
         return own
 
     @once
@@ -181,7 +184,7 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
         tree = _tree(body, name)
     except LookupError:
         tree = _tree(body, None)
-    return Document(tree, url, robots_header)
+    return Document(tree, url, robots_header, name)
 
 
 def deep(body: bytes, content_type: str | None) -> bool:

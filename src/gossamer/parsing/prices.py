@@ -36,7 +36,13 @@ _PERCENT = re.compile(r"\s?[%％٪]")
 _UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|days?|weeks?|months?|years?|hours?)\b"
 )
-_PLAIN = {ord("，"): ",", ord("．"): ".", ord("\n"): " ", ord("\r"): " ", ord("\t"): " "}
+_PLAIN: dict[int, str | None] = {
+    **dict(zip(map(ord, "，．\n\r\t\u2007\u3000"), ",.   \u00a0 ", strict=True)),
+    **dict.fromkeys(
+        map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
+    ),
+}
+"""What is read as another character, or passed over: wide marks, other blanks; marks of direction, blanks of no width."""
 _POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 _MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
 _LARGE = re.compile(
@@ -46,6 +52,8 @@ _LARGE = re.compile(
 """Words for large numbers: hundred thousand, ten million, million, thousand million."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies of a thousand parts, and what their people write before three decimals."""
+_NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
+"""A dash in the place of nothing: -.95 are 95 Rappen."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$")
@@ -200,7 +208,7 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
     """A number with its separators understood: the last of two kinds is the decimal one, a single one is by its digits."""
-    negative = raw.lstrip()[:1] in "-−–"
+    negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
     if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
         digits = digits.lstrip(".,")

@@ -76,6 +76,7 @@ NOTICES: tuple[tuple[str, tuple[bytes, ...]], ...] = (
             b"sina visitor system",
             b"/httpservice/retry/enablejs",
             b"servicepipe.ru",
+            b"/stormwall/",
             b"id_captcha_frame_div",
         ),
     ),

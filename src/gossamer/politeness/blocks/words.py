@@ -18,6 +18,7 @@ VERDICTS = re.compile(
     r"|(?:making|sending|sent|made) (?:\w+ ){0,2}requests too (?:quickly|fast|frequently|often)"
     r"|(?:disable|turn off|switch off|deactivate) (?:your |the |any )?(?:vpn|proxy)|(?:vpn|proxy)(?: or (?:vpn|proxy))? (?:was "
     r"|has been )?detected"
+    r"|you(?: have|'ve|’ve) (?:reached|exceeded) (?:the|your) (?:\w+ )?(?:limit|quota)[^.]{0,40}(?:requests|\bip\b|address|views)"
     r"|too many requests|rate limit(?:ed)? exceeded|you are being rate limited"
     r"|exceeded (?:a|the|your) (?:secondary )?rate limit|reduce your request rate"
     r"|(?:made|makes|make) us (?:think|believe) (?:that )?you(?:'re|’re| are| were| might be| may be) (?:a |an )?(?:ro)?bot"
@@ -60,7 +61,8 @@ CHECKS = re.compile(
     r"|are you (?:a )?(?:human|robot|bot)|robot or human"
     r"|(?:i am|i'm|i’m|you are|you're|you’re) (?:human|not (?:a )?(?:robot|bot))\b"
     r"|(?:complete|solve|pass|enter|type)[^.]{0,40}(?:captcha|security check|characters|challenge|puzzle|the code)"
-    r"|checking your browser|checking if the site connection is secure|review the security of your connection"
+    r"|checking your browser|your browser will redirect to your|checking if the site connection is secure"
+    r"|review the security of your connection"
     r"|press (?:&|and) hold|slide to verify|drag the slider"
     r"|enable (?:javascript|js|cookies)(?: and (?:javascript|js|cookies|disable any ad blocker))?"
     r"|(?:kein|keine) (?:roboter|maschine)|sicherheits(?:überprüfung|prüfung|abfrage)"
@@ -86,7 +88,7 @@ HINTS = (
     "trafic", "trop de", "solicitudes", "muitas", "negad", "troppe", "weigerd", "verkeer", "verzoeken",
     "zablokowany", "nietypowy", "zbyt", "istek", "sicherheits", "bestätigen", "mensch", "roboter", "robo",
     "verific", "veiligings", "trafik", "accesso", "trafego", "weryfikacja", "bloque", "blocc", "blok", "denegad",
-    "restringid", "eingeschr", "reduce", "automat", "too quickly", "too fast", "too often", "vpn", "proxy",
+    "restringid", "eingeschr", "reduce", "automat", "blacklist", "limit", "too quickly", "too fast", "too often", "vpn", "proxy",
     "now in", "in line", "in the queue", "waiting room", "placed", "diblokir",
     "ditolak", "bukan", "sunteti", "nem ", "ikke", "nejste", "unavailable", "protect", "huma", "really you", "person",
 )  # fmt: skip
@@ -108,6 +110,8 @@ TITLES = re.compile(
     r"|túl sok kérés|acces (?:interzis|refuzat|blocat)|доступ (?:обмежено|заборонено|заблоковано)|truy cập bị từ chối"
     r"|akses (?:ditolak|diblokir)"
     r"|تم (?:رفض|حظر) الوصول|הגישה נדחתה|δεν επιτρέπεται η πρόσβαση|접근 차단|안전 ?확인|安全限制|禁止访问|访问验证|系统提示|提示"
+    r"|access to (?:this|our) (?:site|page|website) (?:has been|is|was) (?:blocked|denied|restricted)|verifying your (?:browser"
+    r"|connection)"
     r"|verif(?:y|ying)(?: that)? you(?:'re| are)(?: a)? human|checking your browser"
     r"|just a moment|one moment,? please|please wait|please verify|ddos protection|ddos-guard"
     r"|pardon our interruption|unusual traffic|sorry|validation|client challenge|challenge(?: page)?"
@@ -124,7 +128,16 @@ TITLES = re.compile(
 """A whole title that a notice has; what follows a bar is the site's name."""
 
 DIRECT = re.compile(
-    r"(?:confirm|verify|prove|let us know)(?: to us)? (?:that )?you(?:'re|’re| are) (?:not a (?:ro)?bot|(?:a )?human)"
+    r"^(?:checking|verifying) your browser|is checking your browser and ip|you(?:'re|’re| are) (?:sending|making) (?:\w+ )?requests too "
+    r"|this (?:content|website|site|page|video|service|article) (?:is (?:currently )?(?:not available|unavailable)"
+    r"|isn['’]t available) in your "
+    r"|n['’]est pas (?:disponible|accessible) dans votre (?:pays|région)|no está disponible en (?:tu|su) (?:país|región)"
+    r"|in (?:ihrem|deinem) (?:land|region)[^.]{0,20}nicht (?:verfügbar|abrufbar)|non è disponibile nel tuo paese"
+    r"|não está disponível (?:no|em) seu país"
+    r"|niedostępn[ey] w twoim kraju|недоступ(?:ен|на|но) в вашей? (?:стране|регионе)"
+    r"|在您(?:所在)?的(?:国家|地区|國家|地區).{0,8}(?:不可用|无法|無法)"
+    r"|お住まいの(?:国|地域)では"
+    r"|(?:confirm|verify|prove|let us know)(?: to us)? (?:that )?you(?:'re|’re| are) (?:not a (?:ro)?bot|(?:a )?human)"
     r"|(?:we(?:'ve|’ve| have)?|our systems(?: have)?) (?:detected|noticed|seen) (?:some )?(?:an )?(?:unusual|suspicious|automated"
     r"|abnormal) "
     r"(?:\w+ ){1,2}(?:\w+ )?(?:from|on|in) (?:your|this) |rate limit exceeded[.!]? (?:please )?(?:try|wait|retry)"
@@ -180,8 +193,12 @@ LOGIN = re.compile(
     r"|(?:page|content|article|area|section|site|forum) is (?:(?:only|exclusively|reserved|restricted|limited) (?:\w+ )?(?:for"
     r"|to) (?:\w+ )?"
     r"|(?:for|available to|visible to) (?:registered|logged[- ]in) )(?:members|users)\b"
-    r"|(?:bitte )?(?:melden sie sich an|anmelden),? um|anmeldung erforderlich|connectez-vous pour"
-    r"|connexion requise|inicia(?:r)? sesión para|accedi per|faça login para"
+    r"|(?:bitte )?(?:melden sie sich an|anmelden),? um|anmeldung erforderlich|connectez-vous pour(?! \w+ (?:tus|sus|mis|vos|tes"
+    r"|mes|i tuoi|le tue|seus|suas) )"
+    r"|connexion requise|inicia(?:r)? sesión para(?! \w+ (?:tus|sus|mis|vos|tes|mes|i tuoi|le tue|seus|suas) )|accedi per|faça login para"
+    r"|vous devez être connectée? pour|devi (?:effettuare l['’]accesso|accedere) per|você precisa (?:fazer login|entrar) para"
+    r"|(?:je|u) moet (?:inloggen|ingelogd zijn) om|du måste (?:logga in|vara inloggad) för|musisz (?:się zalogować"
+    r"|być zalogowan[ya]),? aby"
     r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
     r"|登录后(?:查看|继续)|ログインして(?:ください)?|로그인이 필요"
 )
