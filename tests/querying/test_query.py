@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.cli.tree import run
-from gossamer.errors import UsageError
+from gossamer.errors import ConfigError, UsageError
 from gossamer.querying.filters import all_of, where
 from gossamer.querying.reports import report
 from gossamer.querying.sources import rows_of
@@ -213,3 +214,15 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_words_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crawl", "http://a.test/", "-o", "b\udcff.jsonl"]) == 2
     assert "is no text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "sqlite"])
+def test_what_is_no_plain_file_is_not_read(tmp_path: Path, form: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    os.write(end, b'{"_key": "a"}\n' * 9000 if form == "jsonl" else b"_key,b\n1,2\n" * 5000)
+    try:
+        with pytest.raises(ConfigError, match="is no plain file"):
+            next(rows_of(f"{tmp_path / 'pipe'}:{form}"))
+    finally:
+        os.close(end)

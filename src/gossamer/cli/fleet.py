@@ -29,12 +29,12 @@ def submit(**words: Any) -> int:
 
 
 async def _submit(job: Job, waiting: bool, words: dict[str, Any]) -> int:
-    from gossamer.cli.show import remark
+    from gossamer.cli.show import put_json, remark
     from gossamer.submit import submit, wait
 
     name = await submit(job, lambda line: remark(line, words["quiet"]))
     if not waiting:
-        print(name)
+        put_json({"crawl": name}) if words["json"] else print(name)
         return 0
     remark(f"{name} is on the fleet; see it with: gossamer top {name}", words["quiet"])
     summary: Summary = await wait(job.settings, name)
@@ -53,23 +53,23 @@ vars(submit)["__signature__"] = _signature()
 
 def weight(
     crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="Its share, against the other crawls' (1 to 1000).")],
-    store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False,
+    store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Change a crawl's share of the fleet while it runs."""
     if not 1 <= n <= 1000:
         raise UsageError(f"a weight lies between 1 and 1000, not {n}")
-    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, quiet))
+    return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, quiet, as_json))
 
 
-async def _weight(settings: Settings, name: str, n: int, quiet: bool) -> int:
-    from gossamer.cli.show import remark
+async def _weight(settings: Settings, name: str, n: int, quiet: bool, as_json: bool) -> int:
+    from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.tasks import Tasks
 
     async with opened(settings) as store:
         record = await Crawls(store).need(name)
         await Tasks(store).weigh(record.name, n)
-    remark(f"{name} has the weight {n}", quiet)
+    tell(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
     return 0
 
 
@@ -119,21 +119,25 @@ def told(merit: dict[str, Any]) -> str:
     return "-" if merit["score"] is None else f"{merit['score']:.2f}"
 
 
-def drain(worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def drain(
+    worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False, as_json: Json = False
+) -> int:
     """Let a worker end what it does, and begin nothing more; it stays until it is stopped."""
-    return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", quiet))
+    return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", quiet, as_json))
 
 
-def stop(worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def stop(
+    worker: Worker, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False, as_json: Json = False
+) -> int:
     """Stop a worker gracefully: within 10 s, nothing left under lease."""
-    return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", quiet))
+    return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", quiet, as_json))
 
 
-async def _order(settings: Settings, name: str, what: str, quiet: bool) -> int:
-    from gossamer.cli.show import remark
+async def _order(settings: Settings, name: str, what: str, quiet: bool, as_json: bool) -> int:
+    from gossamer.cli.show import tell
     from gossamer.frontier.crew import Crew
 
     async with opened(settings) as store:
-        told = await Crew(store).order(name, what)
-    remark(f"told to {what}: {', '.join(told)}", quiet)
+        whom = await Crew(store).order(name, what)
+    tell(f"told to {what}: {', '.join(whom)}", as_json, quiet, workers=whom)
     return 0

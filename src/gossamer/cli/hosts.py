@@ -26,7 +26,14 @@ def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting
     return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
 
 
-def pause(host: Host, how_long: For = None, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def pause(
+    host: Host,
+    how_long: For = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """No request to the host, in any crawl; what is under way ends."""
     from gossamer.frontier.steer import FOR_EVER
     from gossamer.units import seconds
@@ -36,12 +43,16 @@ def pause(host: Host, how_long: For = None, data: Data = None, store: StoreUrl =
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
     until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {host}"
-    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "pause", wait, f"paused{until}"))
+    return asyncio.run(
+        _do(read_settings(data, store, setting), authority(host), [("pause", wait)], f"paused{until}", as_json)
+    )
 
 
-def resume(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def resume(
+    host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """End a pause."""
-    return asyncio.run(_do(read_settings(data, store, setting), authority(host), "resume", None, "goes on"))
+    return asyncio.run(_do(read_settings(data, store, setting), authority(host), [("resume",)], "goes on", as_json))
 
 
 def rate(
@@ -51,6 +62,7 @@ def rate(
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """Fix the delay of a host, in any crawl; its Crawl-delay stays the floor."""
     from gossamer.units import seconds
@@ -62,10 +74,10 @@ def rate(
     if per_host is not None and not 0 <= per_host <= 1000:
         raise UsageError("--per-host lies between 0 and 1000")
     settings, name = read_settings(data, store, setting), authority(host)
-    if per_host is not None:
-        asyncio.run(_do(settings, name, "at_once", per_host or None, f"{per_host or 'as usual'} at once"))
-    said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
-    return asyncio.run(_do(settings, name, "rate", fixed, said))
+    acts: list[tuple[Any, ...]] = [] if per_host is None else [("at_once", per_host or None)]
+    at_once = f"{per_host or 'as usual'} at once, " if acts else ""
+    said = at_once + ("delay as learned" if fixed is None else f"{fixed:g} s from start to start")
+    return asyncio.run(_do(settings, name, [*acts, ("rate", fixed)], said, as_json))
 
 
 def authority(text: str) -> str:
@@ -216,12 +228,16 @@ def lane(heap: str) -> str:
     return ", ".join(said) + "; " if said else ""
 
 
-async def _do(settings: Settings, host: str, verb: str, value: Any, said: str) -> int:
+async def _do(settings: Settings, host: str, acts: list[tuple[Any, ...]], said: str, as_json: bool) -> int:
+    from gossamer.cli.show import put_json
     from gossamer.frontier.steer import Steer
 
     async with opened(settings) as store:
         steer = Steer(store)
-        act = getattr(steer, verb)
-        await (act(host) if verb == "resume" else act(host, value))
-    print(f"{host}: {said}")
+        for verb, *value in acts:
+            await getattr(steer, verb)(host, *value)
+    if as_json:
+        put_json({"host": host, "said": said})
+    else:
+        print(f"{host}: {said}")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, opened, read_settings
 from gossamer.cli.words import Argument
 from gossamer.errors import UsageError
 
@@ -18,15 +18,22 @@ Rung = Annotated[
 ]
 
 
-def rung(host: Host, name: Rung, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def rung(
+    host: Host, name: Rung, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
     from gossamer.cli.hosts import authority
+    from gossamer.cli.show import put_json
     from gossamer.units import RUNGS
 
     if name not in (*RUNGS, "auto"):
         raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
     asyncio.run(_fix(read_settings(data, store, setting), authority(host), "" if name == "auto" else name))
-    print(f"{host}: {'as learned, anew' if name == 'auto' else f'by {name} alone'}")
+    said = "as learned, anew" if name == "auto" else f"by {name} alone"
+    if as_json:
+        put_json({"host": authority(host), "rung": name, "said": said})
+    else:
+        print(f"{host}: {said}")
     return 0
 
 

@@ -49,7 +49,7 @@ def signature() -> inspect.Signature:
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
         for word, (flag, metavar, text) in CLOCK.items()
     ]
-    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")]
+    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known")]
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 
 
@@ -59,7 +59,7 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def add(**words: Any) -> int:
     """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
-    from gossamer.cli.show import remark
+    from gossamer.cli.show import remark, tell
     from gossamer.scheduler.making import check
 
     schedule = schedule_of(words)
@@ -69,9 +69,8 @@ def add(**words: Any) -> int:
         for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
     due = cron.after(time.time())
-    remark(
-        f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}", words["quiet"]
-    )
+    said = f"{schedule.name} is {'changed' if had else 'added'}; next due {_moment(due, schedule.zone)}"
+    tell(said, words["json"], words["quiet"], schedule=schedule.name, due=due)
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
     return 0
@@ -111,24 +110,35 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
     return 0
 
 
-def remove(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def remove(
+    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """Remove a schedule; a crawl that it began goes on."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
-    print(f"{name} is removed")
-    return 0
+    return _said(name, "removed", as_json)
 
 
-def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """Nothing is due until it is resumed; a crawl that it began goes on."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
-    print(f"{name} is paused")
-    return 0
+    return _said(name, "paused", as_json)
 
 
-def resume(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None) -> int:
+def resume(
+    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """End a pause; the times that passed are not made up for."""
     asyncio.run(_change(read_settings(data, store, setting), name, "resume"))
-    print(f"{name} is resumed")
+    return _said(name, "resumed", as_json)
+
+
+def _said(name: str, what: str, as_json: bool) -> int:
+    from gossamer.cli.show import put_json
+
+    if as_json:
+        put_json({"schedule": name, "said": what})
+    else:
+        print(f"{name} is {what}")
     return 0
 
 

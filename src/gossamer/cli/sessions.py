@@ -37,14 +37,24 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
 
 
 def forget(
-    site: Site, account: Account = None, data: Data = None, store: StoreUrl = None, setting: Setting = None
+    site: Site,
+    account: Account = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """Forget who is logged in at a site: the next request logs in anew, refused credentials are tried again."""
+    from gossamer.cli.show import put_json
+
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
     if not known:
         raise UsageError(
             f"no log-in is known of {site}{f' as {account}' if account else ''}: see gossamer sessions list"
         )
+    if as_json:
+        put_json({"site": site, "account": account, "forgotten": known})
+        return 0
     print(f"{site}: forgotten{f' as {account}' if account else f', {known} accounts' if known > 1 else ''}")
     return 0
 

@@ -20,29 +20,51 @@ QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in i
 
 
 def pause(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> int:
     """Hold a crawl still: nothing new is fetched, all is kept."""
-    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), quiet, as_json))
 
 
 def resume(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> int:
     """Let a paused crawl go on."""
-    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), quiet, as_json))
 
 
-def stop(crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False) -> int:
+def stop(
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
     """End a crawl gracefully and keep its queue."""
-    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), quiet, as_json))
 
 
 def cancel(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, quiet: Quiet = False
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> int:
     """End a crawl and drop its queue; what was fetched stays."""
-    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), quiet))
+    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), quiet, as_json))
 
 
 def priority(
@@ -92,10 +114,10 @@ async def _priority(
     return 0
 
 
-async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
+async def _steer(verb: str, name: str, settings: Settings, quiet: bool, as_json: bool) -> int:
     from gossamer.assemble import cold as cold_of
     from gossamer.cli.living import living
-    from gossamer.cli.show import remark
+    from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.crew import Crew
 
@@ -110,7 +132,8 @@ async def _steer(verb: str, name: str, settings: Settings, quiet: bool) -> int:
         if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
             await cold.drop()
             await cold.close()
-    remark(f"{name}: {said}", quiet)
+        state, _reason = await crawls.state(name)
+    tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
 
 

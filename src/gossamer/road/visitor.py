@@ -279,7 +279,7 @@ class Visitor:
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         made = records.tries(result)
-        if isinstance(result, Page) or ((result.sent or result.proxy) and not result.noted):
+        if isinstance(result, Page) or (not result.noted and records.tried(result)):
             made.append((result, outcome, error))
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 
