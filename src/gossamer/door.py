@@ -92,6 +92,7 @@ async def crawl(
                 raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
+                error.summary = await Census(store).summary(setup.crawl)
             raise
         finally:
             await store.close()
@@ -234,13 +235,12 @@ class Run:
             await asyncio.sleep(LOOK)
 
     async def _live(self) -> Live:
-        census = self._census
-        summary = await census.summary(self.setup.crawl)
+        summary = await self._census.summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary.pages))
         (then, pages), (now, _) = self._looks[0], self._looks[-1]
         rate = (summary.pages - pages) / (now - then) if now > then else 0.0
-        hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
-        in_flight = await census.in_flight(self.setup.crawl)
+        hosts = sorted(await self._census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
+        in_flight = await self._census.in_flight(self.setup.crawl)
         return Live(
             summary, summary.pending, in_flight, rate, self._left(summary), [tuple(map(str, row)) for row in hosts]
         )

@@ -116,9 +116,9 @@ def crawl(**words: Any) -> int:
     job = job_of(words)
     warn(job.settings, words["quiet"])
     job = of_sites(job, words)
-    runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
-    summary, stopped = runner.run()
-    return finish(summary, stopped, job, words)
+    more = f"gossamer crawl {shlex.join(again(sys.argv[2:]))}"
+    runner = Runner(job, quiet=words["quiet"], again=more, as_json=words["json"])
+    return finish(*runner.run(), job, words)
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
