@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import click
 import pytest
 
 from cli.test_verbs import A, Desk, desk, fill, state
+from gossamer.cli.show import put_json
 from gossamer.cli.tree import app
 
 __all__ = ["desk"]
@@ -80,3 +82,8 @@ def test_explain_names_the_crawl_and_its_state_apart(desk: Desk) -> None:
         found = desk.json("explain", url, "--crawl", "one")
         assert (found["crawl"], found["state"]) == ("one", "stopped")
     assert "one (stopped)" in desk("explain", f"https://{A}/0", "--crawl", "one")[1]
+
+
+def test_what_is_printed_is_json_as_it_is_in_outputs(capsys: pytest.CaptureFixture[str]) -> None:
+    put_json({"price": Decimal("1.50"), "none": Decimal("NaN"), "half": "\ud800"})
+    assert capsys.readouterr().out == '{"price":1.50,"none":null,"half":"�"}\n'

@@ -132,7 +132,9 @@ def test_what_is_exported_is_all_there(
     for what, count in (("items", 40), ("attempts", 42), ("pages", 40)):
         file = tmp_path / f"{what}.{ending}"
         for _ in range(2):  # anew, not once more
-            assert said(capsys, "export", "leaves", str(file), "--what", what)[0]["rows"] == count
+            told = said(capsys, "export", "leaves", str(file), "--what", what)[0]
+            assert told["rows"] == count
+            assert all(Path(one).exists() for one in told["files"])
         found = list(rows_of(str(file)))
         assert len(found) == count
     few = tmp_path / f"few.{ending}"
@@ -207,7 +209,7 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = list(rows_of(str(tmp_path / "a.jsonl")))
     assert [row["v"] for row in found] == [Decimal("1E+5000"), Decimal("0.12345678901234567890"), 1.5]
     assert found[0]["_extra"] == "mine"
-    assert write(str(tmp_path / "b.jsonl"), "items", found) == 3
+    assert write(str(tmp_path / "b.jsonl"), "items", found) == (3, [str(tmp_path / "b.jsonl")])
     assert (tmp_path / "b.jsonl").read_text().splitlines() == [rows[0], rows[1], rows[3]]
 
 

@@ -100,3 +100,15 @@ def test_a_site_of_one_letter_is_no_key_of_the_store(tmp_path: Path, web: str, n
     assert "surprises" not in "".join(err)
     named = gossamer(tmp_path, "crawl", "site.py", "--name", name, "--data", "other", "--delay", "0", "-o", "o.jsonl")
     assert named[0] == (2 if name in "ho" else 0)
+
+
+def test_a_try_prints_items_as_outputs_have_them(tmp_path: Path, web: str) -> None:
+    (tmp_path / "site.py").write_text(f"""from decimal import Decimal
+from gossamer import Site
+site = Site("s", seeds=["{web}/"])
+@site.page()
+def one(page):
+    yield {{"price": Decimal("1.50")}}
+""")
+    code, out, _ = gossamer(tmp_path, "try", f"{web}/", "--site", "site.py", "--json")
+    assert (code, json.loads(out)["items"][0]["price"]) == (0, 1.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -85,11 +86,11 @@ def export(
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
-    count = write(file, what, (row for row in kept(folder, what) if test(row)), sources(folder))
+    count, files = write(file, what, (row for row in kept(folder, what) if test(row)), sources(folder))
     if as_json:
-        put_json({"crawl": folder.name, "file": file, "rows": count})
+        put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
-        print(f"{count} {what} to {file}")
+        print(f"{count} {what} to {', '.join(map(os.path.relpath, files))}")
     return 0
 
 

@@ -41,11 +41,11 @@ def put_json(value: Any) -> None:
     """One line of JSON on stdout; where that is not UTF-8, of ASCII alone."""
     import json
 
-    import msgspec
+    from gossamer.sinks.jsonl import text
 
-    line = msgspec.json.encode(value)
+    line = text(value)
     plain = "utf" in (sys.stdout.encoding or "utf").lower()
-    sys.stdout.write((line.decode() if plain else json.dumps(json.loads(line))) + "\n")
+    sys.stdout.write((line if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()
 
 

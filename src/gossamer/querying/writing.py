@@ -15,8 +15,11 @@ from gossamer.visit import Row
 BATCH = 1000
 
 
-def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = ()) -> int:
-    """Write rows to a file anew; how many. `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull."""
+def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = ()) -> tuple[int, list[str]]:
+    """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
+
+    `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull.
+    """
     import os
 
     path, form = parse(spec)
@@ -50,7 +53,7 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
     else:
         for one in sink.sinks():
             one.close(lengths[one.target()])
-    return count
+    return count, sorted(lengths) or [os.path.abspath(path)]
 
 
 def _row(what: str, data: dict[str, Any], form: str) -> Row:
