@@ -76,7 +76,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
     "watch": (str, "--watch", "TIME", "Read sitemaps and feeds again so often (1h); what is new is added; no end."),
     "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
-    "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
+    "header": (list[str], "-H --header", "NAME:VALUE", "A header; secret ones to the seeds alone; repeatable."),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
     "fail_on": (list[str], "--fail-on", "GATE", "Exit 30 when it holds: success<0.95; repeatable."),
