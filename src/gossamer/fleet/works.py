@@ -133,7 +133,7 @@ class Works:
 
     def _segment(self, task: Task) -> str:
         """What the parts of outputs are called that this process writes of this crawl: several crawls may share a folder."""
-        return xxh3_64_hexdigest(f"{self._own} {task.name} {task.began}".encode())[:12]
+        return xxh3_64_hexdigest(f"{self._own} {task.name}".encode())[:12]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
         raw = await self._tasks.job(task.name)
