@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -133,7 +135,7 @@ def _found(data: dict[str, Any]) -> Found:
     return found
 
 
-def crawl(*targets: str, **options: Any) -> Crawl:
+def crawl(*targets: str | os.PathLike[str], **options: Any) -> Crawl:
     """Crawl targets and iterate over what is found: page records of plain URLs, items of site files.
 
     Options are named as those of the command line: `limit=100`, `delay=1`, `scope="domain"`, `text=True`, `data=".gossamer"` (without
@@ -142,21 +144,31 @@ def crawl(*targets: str, **options: Any) -> Crawl:
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
     ...     print(page.url, page.title)
     """
-    return Crawl(targets, options)
+    return Crawl([os.fspath(target) for target in targets], options)
 
 
-def run(*targets: str, output: str | Sequence[str] = (), **options: Any) -> Summary:
-    """Run a crawl as `gossamer crawl` does, into `output`; resumes what is unfinished. Returns its summary.
+def run(
+    *targets: str | os.PathLike[str],
+    output: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    **options: Any,
+) -> Summary:
+    """Run a crawl as `gossamer crawl` does, into `output`; resumes what is unfinished. Returns its summary. Where a loop runs
+    already, as in notebooks, it waits for a thread of its own.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
     from gossamer.door import crawl as begin
     from gossamer.job import Output
 
-    job = job_of(targets, options)
-    specs = [output] if isinstance(output, str) else list(output)
-    job = msgspec.structs.replace(job, outputs=[Output(spec) for spec in specs])
-    return asyncio.run(begin(job))
+    job = job_of([os.fspath(target) for target in targets], options)
+    specs = [output] if isinstance(output, str | os.PathLike) else output
+    job = msgspec.structs.replace(job, outputs=[Output(os.fspath(spec)) for spec in specs])
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(begin(job))
+    with ThreadPoolExecutor(1, "gossamer") as thread:
+        return thread.submit(lambda: asyncio.run(begin(job))).result()
 
 
 def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
@@ -166,7 +178,9 @@ def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -
 
     own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}
     given = [
-        Given(f"--{name}", name, value) for name, value in options.items() if name not in own and value is not None
+        Given(f"--{name}", name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+        for name, value in options.items()
+        if name not in own and value is not None
     ]
     rest = {name: value for name, value in options.items() if name in own}
     return Job(targets=list(targets), settings=load(given, folder=folder), **rest)

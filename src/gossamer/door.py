@@ -94,6 +94,7 @@ async def crawl(
                 raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
+                error.summary = await Census(store).summary(setup.crawl)
             raise
         finally:
             await store.close()

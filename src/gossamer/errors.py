@@ -6,12 +6,18 @@ Expected outcomes of a visit (a refused connection, a 500) are not errors: they 
 from __future__ import annotations
 
 import errno
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gossamer.summary import Summary
 
 
 class GossamerError(Exception):
     """A problem a person must know of: one clear line, and the exit code of the command (docs/commands.md)."""
 
     exit_code = 1
+    summary: Summary | None = None
+    """How far the crawl had come that it ended, where it had begun."""
 
 
 class UsageError(GossamerError):

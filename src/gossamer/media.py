@@ -6,6 +6,8 @@ import re
 import struct
 from collections.abc import Callable
 
+Body = bytes | bytearray | memoryview | str | None
+"""A body as callers of our pure functions have it."""
 HEAD = 4096
 """Bytes from which a type is told."""
 UNKNOWN = "application/octet-stream"
@@ -40,6 +42,17 @@ _WITHIN: dict[str, tuple[str, ...]] = {
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]", re.IGNORECASE
 )
+
+
+def octets(body: Body) -> bytes:
+    """A body as bytes: text becomes UTF-8 with its byte order mark, so that nothing else is guessed; None is empty.
+
+    >>> octets("ä"), octets(None)
+    (b'\\xef\\xbb\\xbf\\xc3\\xa4', b'')
+    """
+    if isinstance(body, str):
+        return b"\xef\xbb\xbf" + body.encode("utf-8", "replace")
+    return bytes(body) if body else b""
 
 
 def media_type(head: bytes, declared: str | None = None) -> str:

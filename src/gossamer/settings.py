@@ -250,7 +250,8 @@ def load(
     for one in (*_of_file(Path(folder)), *_of_environment(env), *given):
         kind: type[GossamerError] = UsageError if one.where.startswith("--") else ConfigError
         if one.name not in ABOUT:
-            raise kind(f"{one.where}: there is no setting {one.name!r}{units.nearest(one.name, ABOUT)}")
+            meant = units.nearest(one.name, ABOUT) or ": gossamer config schema names all"
+            raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
         try:
             values[one.name] = ABOUT[one.name].read(revealed(one, env, one.where.endswith(FILE)))
         except ValueError as error:

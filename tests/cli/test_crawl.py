@@ -64,6 +64,16 @@ def test_rows_go_to_stdout_when_it_is_a_pipe_and_the_summary_to_stderr(room: Pat
     assert adds_up(summary)
 
 
+def test_json_has_the_summary_of_a_crawl_that_failed_too(room: Path, web: str) -> None:
+    (room / "dead.txt").write_text("http://127.0.0.1:9/\n")
+    code, out, err = gossamer(room, "crawl", f"{web}/", "--proxies", "dead.txt", "--json")
+    assert code == 21
+    summary = json.loads(out)
+    assert adds_up(summary)
+    assert (summary["state"], summary["pages"], summary["pending"]) == ("stopped", 0, 1)
+    assert summary["reason"] in err
+
+
 def test_the_quality_gate(room: Path, web: str) -> None:
     code, _, err = gossamer(
         room,

@@ -147,6 +147,11 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(tmp_p
     assert {"file": "gossamer.toml", "environment": "GOSSAMER_DEALY", "setting": "-s dealy"}[where] in str(caught.value)
 
 
+def test_an_unknown_name_with_none_near_says_where_all_are() -> None:
+    with pytest.raises(ConfigError, match="no setting 'qqq': gossamer config schema names all"):
+        load([Given("-s qqq", "qqq", "1")], environ={})
+
+
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
     (tmp_path / "gossamer.toml").write_text("depth = = 1")
     with pytest.raises(ConfigError, match=r"no TOML.*line 1"):

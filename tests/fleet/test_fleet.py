@@ -48,6 +48,15 @@ def test_a_crawl_on_two_workers(fleet: Fleet, web: Web) -> None:
     assert len(json.loads(fleet.run("top", "--once"))["workers"]) == 2
 
 
+def test_two_crawls_share_a_worker_and_a_folder(fleet: Fleet, web: Web) -> None:
+    names = [
+        fleet.submit(web.url(), "--limit", "20", "--name", name, output="out/", delay="0.05") for name in ("one", "two")
+    ]
+    fleet.worker(processes=1)
+    assert [fleet.ended(name)["pages"] for name in names] == [20, 20]
+    assert len(fleet.rows()) == 40
+
+
 def test_the_wait_of_submit_ends_as_the_crawl_does(fleet: Fleet, web: Web) -> None:
     fleet.worker()
     seeds = [*web.plan.seeds(), "--allow-private", "127.0.0.0/8", "--delay", "0.01"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.cli.tree import run
-from gossamer.errors import UsageError
+from gossamer.errors import ConfigError, UsageError
 from gossamer.querying.filters import all_of, where
 from gossamer.querying.reports import report
 from gossamer.querying.sources import rows_of
@@ -184,7 +185,9 @@ def test_what_is_exported_is_all_there(
     for what, count in (("items", 40), ("attempts", 42), ("pages", 40)):
         file = tmp_path / f"{what}.{ending}"
         for _ in range(2):  # anew, not once more
-            assert said(capsys, "export", "leaves", str(file), "--what", what)[0]["rows"] == count
+            told = said(capsys, "export", "leaves", str(file), "--what", what)[0]
+            assert told["rows"] == count
+            assert all(Path(one).exists() for one in told["files"])
         found = list(rows_of(str(file)))
         assert len(found) == count
     few = tmp_path / f"few.{ending}"
@@ -266,3 +269,15 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_words_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crawl", "http://a.test/", "-o", "b\udcff.jsonl"]) == 2
     assert "is no text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "sqlite"])
+def test_what_is_no_plain_file_is_not_read(tmp_path: Path, form: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    os.write(end, b'{"_key": "a"}\n' * 9000 if form == "jsonl" else b"_key,b\n1,2\n" * 5000)
+    try:
+        with pytest.raises(ConfigError, match="is no plain file"):
+            next(rows_of(f"{tmp_path / 'pipe'}:{form}"))
+    finally:
+        os.close(end)

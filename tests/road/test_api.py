@@ -97,6 +97,18 @@ def test_run_writes_files_and_goes_on_where_it_ended(web: Web, tmp_path: Path) -
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 40
 
 
+async def test_run_where_a_loop_runs_already_as_in_notebooks(web: Web, tmp_path: Path) -> None:
+    summary = gossamer.run(web.url(), output=tmp_path / "out.jsonl", data=tmp_path / "d", limit=3, **QUICK)
+    assert summary.pages == len((tmp_path / "out.jsonl").read_text().splitlines()) == 3
+
+
+def test_paths_are_targets_and_outputs(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text(web.url())
+    assert len(list(gossamer.crawl(tmp_path / "urls.txt", limit=2, **QUICK))) == 2
+    gossamer.run(tmp_path / "urls.txt", output=[tmp_path / "a.csv"], data=tmp_path / "d", limit=2, **QUICK)
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 3
+
+
 @pytest.mark.parametrize(
     ("targets", "options", "says"),
     [

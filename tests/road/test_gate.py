@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from gossamer.frontier.store import Store
+from gossamer.page import Failure
 from gossamer.politeness.access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
 from gossamer.verdict import Drop
 from gossamer.visit import Claim, Visit
@@ -65,6 +66,14 @@ async def test_each_rung_that_robots_txt_was_asked_for_on_is_an_attempt(road: Ma
     await table.visitor.visit([await robots_claim(table)], made.append)
     lines = [(one.outcome, one.status, one.block and one.block.split(" (")[0]) for one in made[0].attempts]
     assert lines == [("climbed", 403, "cloudflare challenge"), ("done", 200, None)]
+
+
+async def test_who_finds_no_way_to_robots_txt_made_an_attempt_that_is_no_success(road: Make) -> None:
+    table = road(Net({ROBOTS: Failure("dns", "no such name", 0.0, 0.0, final=True, sent=False)}), obey=True)
+    await table.add("http://a.example/no")
+    made: list[Visit] = []
+    await table.visitor.visit([await robots_claim(table)], made.append)
+    assert [(one.outcome, one.status, one.error) for one in made[0].attempts] == [("dead", None, "dns")]
 
 
 async def test_another_worker_reads_the_kept_rules_and_not_the_host(road: Make) -> None:

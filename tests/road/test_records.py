@@ -9,7 +9,7 @@ import msgspec
 
 from gossamer.page import Failure, Page
 from gossamer.request import Request
-from gossamer.road.records import attempt, failed_record, moment, page_record, page_row
+from gossamer.road.records import attempt, failed_record, moment, page_record, page_row, tried
 from gossamer.road.visitor import Visitor
 from gossamer.visit import Claim, Settle, Visit
 
@@ -61,3 +61,13 @@ def test_answers_that_one_climbed_past_are_kept_before_the_one_that_counts() -> 
     kept: Any = Visitor._kept(visitor, visit, low, high)  # type: ignore[arg-type]
     told = [(row.data.status, row.data.exchange.body, row.data.asked.rung, row.data.asked.block) for row in kept.rows]
     assert told == [(403, b"no", "plain", "generic denied (status 403)"), (200, b"yes", "browser", None)]
+
+
+def test_who_found_no_way_to_a_host_is_an_attempt_who_was_refused_here_is_none() -> None:
+    said = {
+        reason: tried(Failure(reason, "x", 0.0, 0.1, sent=False))
+        for reason in ("dns", "connect", "tls", "timeout", "private", "filter", "proxy")
+    }
+    assert [reason for reason, is_one in said.items() if is_one] == ["dns", "connect", "tls", "timeout"]
+    assert tried(Failure("reset", "x", 0.0, 0.1))
+    assert tried(Failure("proxy", "x", 0.0, 0.1, sent=False, proxy="p/1"))

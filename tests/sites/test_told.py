@@ -217,3 +217,15 @@ def test_what_a_site_prints_in_another_process_is_no_outcome(tmp_path: Path, web
     assert len([line for line in err if line.startswith("read ")]) == 6
     log = (tmp_path / ".gossamer" / "spread" / "attempts.jsonl").read_text().splitlines()
     assert len({json.loads(line)["worker"] for line in log}) > 1
+
+
+def test_a_try_prints_items_as_outputs_have_them(tmp_path: Path, web: str) -> None:
+    (tmp_path / "site.py").write_text(f"""from decimal import Decimal
+from gossamer import Site
+site = Site("s", seeds=["{web}/"])
+@site.page()
+def one(page):
+    yield {{"price": Decimal("1.50")}}
+""")
+    code, out, _ = gossamer(tmp_path, "try", f"{web}/", "--site", "site.py", "--json")
+    assert (code, json.loads(out)["items"][0]["price"]) == (0, 1.5)

@@ -76,7 +76,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
     "watch": (str, "--watch", "TIME", "Read sitemaps and feeds again so often (1h); what is new is added; no end."),
     "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
-    "header": (list[str], "-H --header", "NAME:VALUE", "A header for the seeds' hosts; repeatable."),
+    "header": (list[str], "-H --header", "NAME:VALUE", "A header; secret ones to the seeds alone; repeatable."),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
     "fail_on": (list[str], "--fail-on", "GATE", "Exit 30 when it holds: success<0.95; repeatable."),
@@ -116,9 +116,9 @@ def crawl(**words: Any) -> int:
     job = job_of(words)
     warn(job.settings, words["quiet"])
     job = of_sites(job, words)
-    runner = Runner(job, quiet=words["quiet"], again=f"gossamer crawl {shlex.join(again(sys.argv[2:]))}")
-    summary, stopped = runner.run()
-    return finish(summary, stopped, job, words)
+    more = f"gossamer crawl {shlex.join(again(sys.argv[2:]))}"
+    runner = Runner(job, quiet=words["quiet"], again=more, as_json=words["json"])
+    return finish(*runner.run(), job, words)
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:

@@ -44,7 +44,9 @@ def explain(
     if as_json:
         put_json(told)
         return 0
-    put_table((), [("url", told["url"]), ("counts as", told["canonical"]), ("crawl", told["crawl"])])
+    put_table(
+        (), [("url", told["url"]), ("counts as", told["canonical"]), ("crawl", f"{told['crawl']} ({told['state']})")]
+    )
     print()
     put_table(("gate", "verdict", "rule"), [tuple(gate.values()) for gate in told["gates"]])
     print()
@@ -61,6 +63,7 @@ async def tell(
 ) -> dict[str, Any]:
     """All that is known of a URL, as plain values."""
     from gossamer import url as urls
+    from gossamer.frontier.crawls import Crawls
 
     found = urls.parse(text.strip() if SCHEME.match(text.strip()) else f"https://{text.strip()}")
     if found is None:
@@ -69,9 +72,10 @@ async def tell(
         name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
             return await Teller(store, settings, name).tell(found.partition("#")[0], depth, page)
+        state, _reason = await Crawls(store).state(name)
     gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
-        "url": found, "canonical": found, "crawl": name, "gates": [gate._asdict()], "now": "skipped (scope)",
+        "url": found, "canonical": found, "crawl": name, "state": state, "gates": [gate._asdict()], "now": "skipped (scope)",
         "why": gate.rule, "attempts": [],
     }  # fmt: skip
 
@@ -134,7 +138,7 @@ class Teller:
             gates += await turn(self.store, self.name, await self.census.host(place.host))
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
-            "url": url, "canonical": key, "crawl": f"{self.name} ({record.state})",
+            "url": url, "canonical": key, "crawl": self.name, "state": record.state,
             "gates": [gate._asdict() for gate in gates], "now": now, "why": why, "attempts": attempts,
         }  # fmt: skip
 

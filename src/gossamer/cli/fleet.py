@@ -26,17 +26,14 @@ def weight(
 
 
 async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.show import put_json, remark
+    from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.tasks import Tasks
 
     async with opened(settings) as store:
         record = await Crawls(store).need(name)
         await Tasks(store).weigh(record.name, n)
-    if as_json:
-        put_json({"crawl": name, "weight": n})
-    else:
-        remark(f"{name} has the weight {n}", quiet)
+    tell(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
     return 0
 
 
@@ -108,13 +105,10 @@ def stop(
 
 
 async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.show import put_json, remark
+    from gossamer.cli.show import tell
     from gossamer.frontier.crew import Crew
 
     async with opened(settings) as store:
         told = await Crew(store).order(name, what)
-    if as_json:
-        put_json({"order": what, "workers": told})
-    else:
-        remark(f"told to {what}: {', '.join(told)}", quiet)
+    tell(f"told to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
     return 0

@@ -85,7 +85,7 @@ def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
     from gossamer.cli.show import put_json
 
     if as_json:
-        put_json(facts)
+        put_json({**facts, "said": said})
     else:
         print(f"{facts['host']}: {said}")
     return 0

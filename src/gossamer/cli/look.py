@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Json, Setting, read_settings
@@ -99,7 +100,7 @@ def told(trial: Trial) -> dict[str, Any]:
     import msgspec
 
     summary = trial.summary
-    rows = [{"kind": row.kind, **msgspec.to_builtins(row.data)} for row in trial.rows]
+    rows = [{"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows]
     return {
         "page": next((row for row in rows if row["kind"] == "page"), None),
         "items": [row for row in rows if row["kind"] != "page"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -95,7 +96,7 @@ def export(
     if as_json:
         put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
-        print(f"{count} {what} to {', '.join(files)}")
+        print(f"{count} {what} to {', '.join(map(os.path.relpath, files))}")
     return 0
 
 

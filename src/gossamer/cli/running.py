@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.cli.show import remark
+from gossamer.cli.show import put_json, remark
+from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
     from gossamer.cli.progress import Progress
@@ -48,8 +49,8 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
 class Runner:
     """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
 
-    def __init__(self, job: Job, *, quiet: bool, again: str) -> None:
-        self.job, self.quiet, self.again = job, quiet, again
+    def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
+        self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
         self.signals = self._met = 0
         self._began = time.time()
         self._stop: asyncio.Event | None = None
@@ -68,6 +69,10 @@ class Runner:
                 summary = runner.run(self._run())
         except asyncio.CancelledError:
             self._gone()
+        except GossamerError as error:
+            if self.as_json and error.summary is not None:
+                put_json(error.summary)
+            raise
         aside(self.job, summary.crawl, self._began, self.quiet)
         self._unread(summary)
         self._rejected(summary)

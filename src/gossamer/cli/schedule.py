@@ -61,7 +61,7 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def add(**words: Any) -> int:
     """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
     from gossamer.cli.agenda import utc
-    from gossamer.cli.show import put_json, remark
+    from gossamer.cli.show import remark, tell
     from gossamer.scheduler.making import check
 
     schedule = schedule_of(words)
@@ -71,10 +71,9 @@ def add(**words: Any) -> int:
         for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
     due, did = cron.after(time.time()), "changed" if had else "added"
-    if words["json"]:
-        put_json({"schedule": schedule.name, "did": did, "next": utc(due), "scheduler": leader})
-        return 0
-    remark(f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}", words["quiet"])
+    said = f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}"
+    facts = {"schedule": schedule.name, "did": did, "next": utc(due), "scheduler": leader}
+    tell(said, words["json"], words["quiet"], **facts)
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
     return 0
@@ -140,7 +139,7 @@ def _said(name: str, what: str, as_json: bool) -> int:
     from gossamer.cli.show import put_json
 
     if as_json:
-        put_json({"schedule": name, "did": what})
+        put_json({"schedule": name, "did": what, "said": f"{name} is {what}"})
     else:
         print(f"{name} is {what}")
     return 0

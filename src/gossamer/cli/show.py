@@ -15,21 +15,37 @@ def clean(value: object) -> str:
     return "-" if value is None else str(value).translate(_BAD)
 
 
+_hushed = [False]
+
+
+def hush(quiet: bool) -> None:
+    """With `--quiet` of a verb that has no use for it but this: no remarks."""
+    _hushed[0] = quiet
+
+
 def remark(line: str, quiet: bool = False) -> None:
     """A line for the person, on stderr."""
-    if not quiet:
+    if not (quiet or _hushed[0]):
         print(f"gossamer: {clean(line)}", file=sys.stderr)
+
+
+def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
+    """What was done: a remark, or the facts and the remark as an object on stdout."""
+    if as_json:
+        put_json({**facts, "said": line})
+    else:
+        remark(line, quiet)
 
 
 def put_json(value: Any) -> None:
     """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
     import json
 
-    import msgspec
+    from gossamer.sinks.jsonl import text
 
-    line = msgspec.json.Encoder(decimal_format="number").encode(value)
+    line = text(value)
     plain = "utf" in (sys.stdout.encoding or "utf").lower()
-    sys.stdout.write((line.decode() if plain else json.dumps(json.loads(line))) + "\n")
+    sys.stdout.write((line if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()
 
 

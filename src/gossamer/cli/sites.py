@@ -16,11 +16,11 @@ Pages = Annotated[
 ]
 
 
-def new(name: Name, url: Url, setting: Setting = None) -> int:
+def new(name: Name, url: Url, setting: Setting = None, as_json: Json = False) -> int:
     """Write a site file, a saved page and its expected items."""
     from gossamer.cli.look import code, run
     from gossamer.cli.look import show as show_trial
-    from gossamer.cli.show import remark
+    from gossamer.cli.show import put_json, remark
     from gossamer.sites.new import new as make
 
     if not name.isidentifier() or not name.isascii():
@@ -29,7 +29,11 @@ def new(name: Name, url: Url, setting: Setting = None) -> int:
     if trial.page is None:
         show_trial(trial)
         return code(trial) or 9
-    for path in make(name, trial.page.url, trial.page):
+    made = make(name, trial.page.url, trial.page)
+    if as_json:
+        put_json({"site": name, "files": [str(path) for path in made]})
+        return 0
+    for path in made:
         print(path)
     remark(f"next: gossamer check {name}.py, then gossamer crawl {name}.py -o {name}.jsonl")
     return 0

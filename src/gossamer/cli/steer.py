@@ -101,7 +101,7 @@ async def _priority(
 async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet: bool) -> int:
     from gossamer.assemble import cold as cold_of
     from gossamer.cli.living import living
-    from gossamer.cli.show import put_json, remark
+    from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.crew import Crew
 
@@ -117,10 +117,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
             await cold.drop()
             await cold.close()
         state, _reason = await crawls.state(name)
-    if as_json:
-        put_json({"crawl": name, "state": state, "said": said})
-    else:
-        remark(f"{name}: {said}", quiet)
+    tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
 
 

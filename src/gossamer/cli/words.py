@@ -15,6 +15,8 @@ from typing import Any, get_args, get_origin
 
 import click
 
+from gossamer.cli import show
+
 
 class Option:
     """A word that begins with a dash."""
@@ -37,9 +39,13 @@ def command(name: str, call: Callable[..., int]) -> click.Command:
     """The verb `name`: what `call` takes, with its docstring as help."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
+    if hushed := all(one.name != "quiet" for one in made):
+        made.append(click.Option(["--quiet"], is_flag=True, help="No remarks."))
     repeated = [one.name or "" for one in made if one.multiple or one.nargs == -1]
 
     def run(**words: Any) -> int:
+        if hushed:
+            show.hush(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
     return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))

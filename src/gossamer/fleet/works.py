@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
+from xxhash import xxh3_64_hexdigest
+
 from gossamer import submitted
 from gossamer.assemble import Bench
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
@@ -61,7 +63,7 @@ class Works:
     """The crawls that this process works on; what stays of them between slices are caches and connections."""
 
     def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
-        self.me, self.segment = me, secrets.token_hex(6)
+        self.me, self._own = me, secrets.token_hex(6)
         self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
         self._store, self._halt = store, halt
         self._fair = Fair(self.load.claims)
@@ -116,17 +118,22 @@ class Works:
         at.work = asyncio.create_task(at.bench.run())
 
     async def _begin(self, task: Task) -> At:
-        setup = await self._setup(task, self.segment)
+        segment = self._segment(task)
+        setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
         for folder in submitted.folders(setup):
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-        sign = Sign(self._store, task.name, self.segment)
+        sign = Sign(self._store, task.name, segment)
         await sign.give()
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
                       lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours)  # fmt: skip
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
         self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]
+
+    def _segment(self, task: Task) -> str:
+        """What the parts of outputs are called that this process writes of this crawl: several crawls may share a folder."""
+        return xxh3_64_hexdigest(f"{self._own} {task.name}".encode())[:12]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
         raw = await self._tasks.job(task.name)

@@ -77,8 +77,9 @@ class Jar:
         self._domains: dict[str, dict[Key, Cookie]] = {}
         self._count = 0
 
-    def take(self, url: str, set_cookie: bytes) -> None:
+    def take(self, url: str | None, set_cookie: bytes | str | None) -> None:
         """Keep, replace or remove a cookie by the value of a Set-Cookie header of the answer to `url`."""
+        set_cookie = set_cookie.encode("utf-8", "replace") if isinstance(set_cookie, str) else bytes(set_cookie or b"")
         where = _where(url)
         parsed = parse_set_cookie(set_cookie, self._clock()) if where else None
         if where is None or parsed is None:
@@ -100,7 +101,7 @@ class Jar:
             kept[key] = cookie
         self._bound(site)
 
-    def header(self, url: str) -> str:
+    def header(self, url: str | None) -> str:
         """The value of the Cookie header for a request to `url` (latin-1 text), "" when there is none.
 
         Longer paths first, then the older ones (RFC 6265, 5.4).
@@ -254,7 +255,7 @@ def path_matches(path: str, cookie_path: str) -> bool:
     return len(path) == len(cookie_path) or cookie_path.endswith("/") or path[len(cookie_path)] == "/"
 
 
-def _where(url: str) -> tuple[bool, str, str] | None:
+def _where(url: str | None) -> tuple[bool, str, str] | None:
     """Whether it is https, the host without its port, and the path of a URL; None when it is no http(s) URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):

@@ -13,3 +13,21 @@ structured   JSON-LD, microdata, Open Graph and RDFa of a page; loose: JSON as p
 text         the text that a reader sees, the main text, Markdown; article: the blocks of a main text
 view         what a site function sees of a page; selectors: what it selects
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gossamer.parsing import encodings, links, pdf, prices, products, sitemaps, structured, text
+
+__all__ = ["encodings", "links", "pdf", "prices", "products", "sitemaps", "structured", "text"]
+
+
+def __getattr__(name: str) -> Any:
+    """Parts that users name are loaded when they are first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"{__name__}.{name}")

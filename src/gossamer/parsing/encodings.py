@@ -11,6 +11,7 @@ import codecs
 import re
 from functools import lru_cache
 
+from gossamer.media import Body, octets
 from gossamer.parsing.labels import codec, named
 
 PRESCAN = 1024
@@ -30,7 +31,7 @@ _IN_CONTENT = re.compile(rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^'
 _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"iframe", b"noembed")
 
 
-def encoding(body: bytes, content_type: str | None = None) -> str:
+def encoding(body: Body, content_type: str | None = None) -> str:
     """The encoding of a body, by its name in the Encoding Standard in lower case. Never raises.
 
     Reads 64 KiB at most for declarations, 1 MiB for the guess.
@@ -38,6 +39,7 @@ def encoding(body: bytes, content_type: str | None = None) -> str:
     >>> encoding(b'<meta charset="latin2">'), encoding(b"<p>", "text/html; charset=utf8"), encoding("ä".encode())
     ('iso-8859-2', 'utf-8', 'utf-8')
     """
+    body = octets(body)
     if found := _mark(body):
         return found[0]
     if content_type:
@@ -58,12 +60,13 @@ def encoding(body: bytes, content_type: str | None = None) -> str:
     return _guess(body[: 1 << 20])
 
 
-def decode(body: bytes, content_type: str | None = None) -> str:
+def decode(body: Body, content_type: str | None = None) -> str:
     """The text of a body, its byte order mark gone; what is no text in its encoding becomes U+FFFD. Never raises.
 
     >>> decode(b"caf\\xe9", "text/html; charset=iso-8859-1")
     'café'
     """
+    body = octets(body)
     name = encoding(body, content_type)
     if found := _mark(body):
         body = body[found[1] :]

@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
+from gossamer.media import Body, octets
 from gossamer.parsing.addresses import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
@@ -165,7 +166,7 @@ class Document:
         return [attribute_of(meta, "content") for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')]
 
 
-def parse(body: bytes, content_type: str | None, url: str, robots_header: str | None = None) -> Document:
+def parse(body: Body, content_type: str | None, url: str | None, robots_header: str | None = None) -> Document:
     """Parse a page: its bytes, Content-Type, final URL and X-Robots-Tag. Takes any bytes, never raises.
 
     What its Content-Type calls neither HTML nor XML is an empty page.
@@ -174,6 +175,7 @@ def parse(body: bytes, content_type: str | None, url: str, robots_header: str | 
     >>> page.title, page.text
     ('A b', 'd')
     """
+    body, url = octets(body), url or ""
     kind = (content_type or "").partition(";")[0]
     if kind.strip().lower() not in _HTML_TYPES:
         body = b""

@@ -15,6 +15,7 @@ from typing import Final, cast
 import msgspec
 import turbohtml
 
+from gossamer.media import Body
 from gossamer.parsing.html import Document, attribute_of, parse
 
 _LONGEST: Final = 1000
@@ -41,7 +42,7 @@ class Link(msgspec.Struct, frozen=True):
     """a, area, iframe, frame, link or refresh: the first mention of it."""
 
 
-def links(body: bytes, url: str, content_type: str | None = None, cap: int | None = None) -> list[Link]:
+def links(body: Body, url: str | None, content_type: str | None = None, cap: int | None = None) -> list[Link]:
     """The links of a page found at `url`, in order by kind, each address once, at most `cap`. Any bytes, never raises.
 
     >>> links(b'<base href="/x/"><a href="y#z"> to <b>y</b></a><a href="mailto:a@b">', "https://example.com/")

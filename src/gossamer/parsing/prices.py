@@ -73,7 +73,7 @@ class Price(msgspec.Struct, frozen=True):
 Span = tuple[int, int]
 
 
-def price(text: str | None, currency: str | None = None, decimal: str | None = None) -> Price | None:
+def price(text: str | float | Decimal | None, currency: str | None = None, decimal: str | None = None) -> Price | None:
     """The price in a text, None when there is neither an amount nor a currency. Never raises.
 
     currency: a hint that is taken when the text names none (a text or a code); decimal: the decimal separator, where known.
@@ -81,7 +81,7 @@ def price(text: str | None, currency: str | None = None, decimal: str | None = N
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
-    text = (text or "")[:LONGEST].translate(_PLAIN)
+    text = ("" if text is None else str(text))[:LONGEST].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
     numbers = _numbers(text)
     places = _written(text, numbers)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import turbohtml
 
+from gossamer.media import Body
 from gossamer.parsing import shop, shopstate
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.nodes import Node, nodes
@@ -44,7 +45,7 @@ _AVAILABLE: Final = {
 } | dict.fromkeys(("oos", "unavailable", "notinstock"), "OutOfStock")  # fmt: skip
 
 
-def product(body: bytes, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
+def product(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
     """The product that a page is about. Takes any bytes, never raises.
 
     `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand`, `availability` (a word
@@ -55,7 +56,7 @@ def product(body: bytes, url: str | None = None, content_type: str | None = None
     >>> {name: str(value) for name, value in product(page, "https://example.com/").items() if value}
     {'name': 'A', 'price': '5.00', 'currency': 'EUR', 'sku': '7', 'availability': 'InStock'}
     """
-    return of(parse(body, content_type, url or ""))
+    return of(parse(body, content_type, url))
 
 
 def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:

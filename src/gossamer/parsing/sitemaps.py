@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
+from gossamer.media import Body, octets
 from gossamer.parsing.addresses import Base
 from gossamer.parsing.sitemap_text import text_of
 
@@ -84,7 +85,7 @@ class Entry(str):
         return str(self)
 
 
-def entries(body: bytes, url: str) -> tuple[list[Entry], list[Entry]]:
+def entries(body: Body, url: str | None) -> tuple[list[Entry], list[Entry]]:
     """(pages, sitemaps) of a sitemap or feed found at `url`, in its order. Takes any bytes, never raises.
 
     URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries are read.
@@ -93,7 +94,7 @@ def entries(body: bytes, url: str) -> tuple[list[Entry], list[Entry]]:
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
     """
-    text = text_of(body)
+    text, url = text_of(octets(body)), url or ""
     if text.startswith("<") or _ROOT.search(text, 0, 65536):
         return _Scan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
     return _lines(text, url), []

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import turbohtml
 
+from gossamer.media import Body
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.loose import values
 from gossamer.parsing.microdata import microdata
@@ -24,7 +25,7 @@ _NAMESPACES: Final = {
 _PREFIX: Final = re.compile(r"(\w+):\s*+([^\s:]\S*+)")
 
 
-def structured(body: bytes, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
+def structured(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
     """The structured data of a page, in the shapes of extruct. Takes any bytes, never raises.
 
     `json_ld`: the objects, lists of them flattened, `@graph` as it is; broken JSON is read as far as it can be.
@@ -37,7 +38,7 @@ def structured(body: bytes, url: str | None = None, content_type: str | None = N
     >>> found["json_ld"], found["opengraph"][0]["properties"]
     ([{'@type': 'Book'}], [['og:title', 'T']])
     """
-    return of(parse(body, content_type, url or ""))
+    return of(parse(body, content_type, url))
 
 
 def of(page: Document) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import turbohtml
 
 from gossamer.extras import install
+from gossamer.media import Body, octets
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 
@@ -27,7 +28,7 @@ _SAME: Final = 0.6
 Quality = Literal["fast", "best"]
 
 
-def main_text(body: bytes, url: str | None = None, quality: Quality = "fast", content_type: str | None = None) -> str:
+def main_text(body: Body, url: str | None = None, quality: Quality = "fast", content_type: str | None = None) -> str:
     """The text of a page's article: no navigation, comments, captions; blocks apart by an empty line. Takes any bytes.
 
     `fast` is turbohtml with our own filter (1 to 2 ms a page); `best` asks trafilatura, too, and takes the longer of the two where
@@ -39,7 +40,8 @@ def main_text(body: bytes, url: str | None = None, quality: Quality = "fast", co
     """
     if quality not in ("fast", "best"):
         raise ValueError(f"quality={quality!r}: it is fast or best")
-    return text_of(parse(body, content_type, url or "").tree, body, url, quality, content_type)
+    body = octets(body)
+    return text_of(parse(body, content_type, url).tree, body, url, quality, content_type)
 
 
 def text_of(
@@ -70,7 +72,7 @@ def _alike(one: str, other: str) -> bool:
     return len(words & others) >= _SAME * max(1, min(len(words), len(others))) and bool(words) == bool(others)
 
 
-def markdown(body: bytes, url: str | None = None, content_type: str | None = None) -> str:
+def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:
     """The article of a page as Markdown (GitHub's), with its heading; links are absolute where `url` is given. Takes any bytes,
     never raises; a page without an article is whole, but for navigation and forms.
 
@@ -79,7 +81,7 @@ def markdown(body: bytes, url: str | None = None, content_type: str | None = Non
     """
     from gossamer.parsing.article import marked_down
 
-    page = parse(body, content_type, url or "")
+    page = parse(body, content_type, url)
     return marked_down(page, _grows(page.tree))
 
 

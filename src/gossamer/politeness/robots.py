@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from gossamer.media import Body, octets
 from gossamer.politeness.rules import Block, Group, Rule, path_of
 
 LIMIT: Final = 500 * 1024
@@ -53,8 +54,8 @@ class Robots:
 
     __slots__ = ("_groups", "_named", "_text", "sitemaps")
 
-    def __init__(self, body: bytes) -> None:
-        self._text = _text(body)
+    def __init__(self, body: Body) -> None:
+        self._text = _text(octets(body))
         self._named: dict[str, list[tuple[Block, int]]] = {}
         self._groups: dict[str, Group | None] = {}
         self.sitemaps: list[str] = []

@@ -29,6 +29,8 @@ def rows_of(spec: str) -> Iterator[Row]:
     reader = {"jsonl": _lines, "csv": _tables, "parquet": _parts, "sqlite": _database}.get(form)
     if reader is None or "://" in path:
         raise ConfigError(f"{path}: its rows are not for reading here; ask the store itself")
+    if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
+        raise ConfigError(f"{path} is no plain file: it cannot be read again")
     try:
         for row in reader(Path(path)):
             extra = None if form == "jsonl" else row.pop(EXTRA, None)  # JSON lines have a place for each field

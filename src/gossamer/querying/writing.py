@@ -16,9 +16,10 @@ BATCH = 1000
 
 
 def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = ()) -> tuple[int, list[str]]:
-    """Write rows to a file anew; how many, and into which files.
+    """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
 
-    `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull."""
+    `taken`: outputs that it must not be. Raises UsageError, SinkError, DiskFull.
+    """
     import os
 
     path, form = parse(spec)
@@ -54,7 +55,7 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
     else:
         for one in sink.sinks():
             one.close(lengths[one.target()])
-    return count, list(files) or [spec]
+    return count, sorted(lengths) or [os.path.abspath(path)]
 
 
 def _row(what: str, data: dict[str, Any], form: str) -> Row:

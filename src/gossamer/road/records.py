@@ -16,6 +16,8 @@ from gossamer.request import Request
 from gossamer.road.again import GONE
 from gossamer.visit import RAW, Asked, Attempt, Claim, Edge, PageRecord, Raw, Row
 
+NO_WAY = ("dns", "connect", "tls", "timeout")
+"""Failures of those who never came to ask."""
 MOST_EDGES = 5000
 """Links of a page that become rows."""
 
@@ -83,6 +85,11 @@ def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outco
 def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """What was tried before a result, each with its outcome and error."""
     return [(one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before]
+
+
+def tried(result: Failure) -> bool:
+    """Whether a failure is an attempt: a request, or one that found no way to its host; what was refused here is none."""
+    return result.sent or result.proxy is not None or result.reason in NO_WAY
 
 
 def edges(

@@ -11,7 +11,7 @@ import msgspec
 
 from gossamer.page import Failure, Page
 from gossamer.parsing import pdf
-from gossamer.politeness import pace
+from gossamer.politeness import access, pace
 from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
 from gossamer.request import FILE, Request, infrastructure, split
 from gossamer.road import again, records
@@ -119,7 +119,8 @@ class Visitor:
             for link in found.sitemaps:
                 if url := self.parse(urljoin(claim.request.url, link)):
                     self.taker.request(Request(url, use="@sitemap"), taken, flags="i")
-        outcome = "done" if found.holds else "retry"
+        shut = isinstance(result, Failure) and found.version in access.CLOSED
+        outcome = "retry" if not found.holds else "dead" if shut else "done"
         error = result.reason if isinstance(result, Failure) else None
         line = self._attempt(claim, result, outcome, error)
         said, why = felt(result)
@@ -279,7 +280,7 @@ class Visitor:
 
     def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         made = records.tries(result)
-        if isinstance(result, Page) or ((result.sent or result.proxy) and not result.noted):
+        if isinstance(result, Page) or (not result.noted and records.tried(result)):
             made.append((result, outcome, error))
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 

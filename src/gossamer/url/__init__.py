@@ -40,7 +40,7 @@ _parse = URL.parse
 _hash = xxhash.xxh3_64_intdigest
 
 
-def parse(text: str, base: str | None = None) -> str | None:
+def parse(text: str | None, base: str | None = None) -> str | None:
     """The WHATWG serialization of `text` (URL Standard, 4.4 and 4.5), resolved against `base`; None when it is no URL.
 
     >>> parse("../b c?d", "http://Example.com:80/x/y/")
@@ -52,7 +52,7 @@ def parse(text: str, base: str | None = None) -> str | None:
     return None if parsed is None else parsed.href
 
 
-def canonical(text: str, base: str | None = None, drop: Drop = DEFAULT_DROP) -> str | None:
+def canonical(text: str | None, base: str | None = None, drop: Drop = DEFAULT_DROP) -> str | None:
     """The URL under which `text` counts as known; None when it is no URL. Idempotent.
 
     Parsed, no fragment, no credentials, no tracking parameters and session ids (`drop`), the query sorted by name with
@@ -179,10 +179,12 @@ def fingerprint(canonical_url: str, seed: int) -> int:
     return _hash(canonical_url.encode(), seed)
 
 
-def _of(text: str, base: URL | str | None) -> URL | None:
+def _of(text: str | None, base: URL | str | None) -> URL | None:
     try:
         return _parse(text, base)
     except TypeError:
+        if not isinstance(text, str) or isinstance(base, bytes):
+            return None
         # lone surrogates are no scalar values: browsers read them as U+FFFD
         if isinstance(base, str):
             base = _scalar(base)

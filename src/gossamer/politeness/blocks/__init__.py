@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from gossamer.media import Body, octets
 from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
@@ -78,7 +79,7 @@ _ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,3
 
 
 def block(
-    status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
+    status: int | None, headers: Headers | None, body: Body, url: str | None, shows: Callable[[], int] | None = None
 ) -> Block | None:  # fmt: skip
     """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their names in any case.
 
@@ -88,9 +89,10 @@ def block(
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
     >>> block(200, {"content-type": "text/html"}, b"<title>Captchas, a history</title><p>Once upon a time", "https://example.com/")
     """
+    status, body, url = status or 0, octets(body), url or ""
     if 300 <= status < 400 or status in (204, 205):
         return None
-    known = flat(headers)
+    known = flat(headers or ())
     if (
         status not in REFUSING
         and _TELLING.isdisjoint(known)

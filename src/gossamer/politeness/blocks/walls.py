@@ -126,12 +126,7 @@ def login(page: Answer) -> Block | None:
     wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
     if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
         return Block("generic", "login", (f"text: {clip(wanted[0])}",))
-    if (
-        page.password
-        and len(page.text) < 600
-        and urlsplit(url).path not in ("", "/")
-        and LOGIN_TITLE.fullmatch(page.title)
-    ):
+    if page.password and len(page.text) < 600 and _path(url) not in ("", "/") and LOGIN_TITLE.fullmatch(page.title):
         return Block("generic", "login", (f"title: {clip(page.title)}", "page: asks for a password"))
     return None
 
@@ -236,12 +231,19 @@ def hollow(page: Answer) -> Block | None:
         return Block("generic", "empty", ("page: nothing on it",))
     if (
         page.thin
-        and urlsplit(page.url).path not in ("", "/")
+        and _path(page.url) not in ("", "/")
         and DEFAULTS.fullmatch(page.title)
         and "index of" not in page.title
     ):
         return Block("generic", "decoy", (f"title: {clip(page.title)}",))
     return None
+
+
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:  # as of `http://[::1`
+        return ""
 
 
 WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, hollow, refused)

@@ -1,0 +1,89 @@
+"""`--json` and `--quiet`: every verb takes them, and then stdout has JSON alone, stderr nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import click
+import pytest
+
+from cli.test_verbs import A, Desk, desk, fill, state
+from gossamer.cli.show import put_json
+from gossamer.cli.tree import app
+
+__all__ = ["desk"]
+
+BY_HAND = {"shell", "worker"}
+"""They end when somebody ends them, and have nothing to say at the end."""
+OF_JSON = {"config schema"}
+"""It prints JSON as it is."""
+
+
+def leaves(group: click.Group = app, path: str = "") -> Iterator[tuple[str, set[str]]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{path}{name} ")
+        elif command is not None:
+            yield path + name, {flag for one in command.params for flag in one.opts}
+
+
+def test_every_verb_takes_json_and_quiet() -> None:
+    assert {name for name, flags in leaves() if "--json" not in flags} == BY_HAND | OF_JSON
+    assert [name for name, flags in leaves() if "--quiet" not in flags] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "facts"),
+    [
+        (("pause", "one"), {"crawl": "one", "state": "stopped"}),
+        (("resume", "one"), {"crawl": "one", "state": "stopped"}),
+        (("stop", "one"), {"crawl": "one", "state": "stopped"}),
+        (("cancel", "one"), {"crawl": "one", "state": "cancelled"}),
+        (("weight", "one", "3"), {"crawl": "one", "weight": 3}),
+        (("host", "pause", A), {"host": A}),
+        (("host", "resume", A), {"host": A}),
+        (("host", "rate", A, "2", "--per-host", "3"), {"host": A, "said": "3 at once, 2 s from start to start"}),
+        (("host", "rung", A, "browser"), {"host": A, "rung": "browser", "said": "by browser alone"}),
+        (("schedule", "add", "s", "@daily", "https://a.example/", "-O", "/tmp/"), {"schedule": "s"}),
+    ],
+)
+def test_what_steers_says_what_it_did(desk: Desk, words: tuple[str, ...], facts: dict[str, Any]) -> None:
+    desk.do(lambda store: fill(store, "one", "stopped"))
+    found = desk.json(*words)
+    assert {name: found[name] for name in facts} == facts
+    assert found["said"]
+
+
+def test_schedules_are_steered_in_json_too(desk: Desk) -> None:
+    assert desk("schedule", "add", "s", "@daily", "https://a.example/", "--quiet")[::2] == (0, "")
+    for verb, said in (("pause", "paused"), ("resume", "resumed"), ("remove", "removed")):
+        assert desk.json("schedule", verb, "s") == {"schedule": "s", "said": said}
+
+
+def test_json_speaks_on_stdout_alone(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one", "stopped"))
+    assert desk("cancel", "one", "--json")[2] == ""
+    assert state(desk) == "cancelled"
+
+
+def test_quiet_keeps_remarks_back(desk: Desk) -> None:
+    assert "there is no crawl yet" in desk("status")[2]
+    assert desk("status", "--quiet") == (0, "", "")
+    assert "there is no crawl yet" in desk("status")[2]
+
+
+def test_explain_names_the_crawl_and_its_state_apart(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one", "stopped"))
+    for url in (f"https://{A}/0", "mailto:a@b.c"):
+        found = desk.json("explain", url, "--crawl", "one")
+        assert (found["crawl"], found["state"]) == ("one", "stopped")
+    assert "one (stopped)" in desk("explain", f"https://{A}/0", "--crawl", "one")[1]
+
+
+def test_what_is_printed_is_json_as_it_is_in_outputs(capsys: pytest.CaptureFixture[str]) -> None:
+    put_json({"price": Decimal("1.50"), "none": Decimal("NaN"), "half": "\ud800"})
+    assert capsys.readouterr().out == '{"price":1.50,"none":null,"half":"�"}\n'
