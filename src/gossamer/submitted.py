@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from xxhash import xxh3_64_hexdigest
 
 from gossamer.collectors.unlocker.table import lent
 from gossamer.errors import ConfigError, UsageError
@@ -192,6 +193,11 @@ def part(spec: str, segment: str) -> str:
         plain, ending = ("objects:", "") if form == "objects" else ("", "" if "://" in where else ".warc.gz")
         return f"{plain}{where}/part-{segment}{ending}{mark}{query}"
     return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
+
+
+def segment(process: str, crawl: str) -> str:
+    """What the parts of outputs are called that a process writes of a crawl: several crawls may share a folder."""
+    return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 
 def segments(paths: list[str]) -> set[str]:

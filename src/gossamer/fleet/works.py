@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
-from xxhash import xxh3_64_hexdigest
-
 from gossamer import submitted
 from gossamer.assemble import Bench
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
@@ -118,7 +116,7 @@ class Works:
         at.work = asyncio.create_task(at.bench.run())
 
     async def _begin(self, task: Task) -> At:
-        segment = self._segment(task)
+        segment = submitted.segment(self._own, task.name)
         setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
         for folder in submitted.folders(setup):
@@ -130,10 +128,6 @@ class Works:
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
         self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]
-
-    def _segment(self, task: Task) -> str:
-        """What the parts of outputs are called that this process writes of this crawl: several crawls may share a folder."""
-        return xxh3_64_hexdigest(f"{self._own} {task.name}".encode())[:12]
 
     async def _setup(self, task: Task, segment: str) -> Setup:
         raw = await self._tasks.job(task.name)
