@@ -9,7 +9,7 @@ from typing import Any
 from gossamer.errors import UsageError
 from gossamer.sinks.attempts import attempt_columns, attempt_row
 from gossamer.sinks.columns import Columns, page_columns
-from gossamer.sinks.formats import WHOLE, kind_path, open_output, parse
+from gossamer.sinks.formats import WHOLE, open_output, parse
 from gossamer.visit import Row
 
 BATCH = 1000
@@ -39,7 +39,6 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
     if table:
         sink.prepare()
     rows, count = chain(first, rows), 0
-    files: dict[str, None] = {}
     while batch := list(islice(rows, BATCH)):
         made = [_row(what, data, form) for data in batch]
         if table:
@@ -49,7 +48,6 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
                 known = lengths.get(one.target())
                 lengths[one.target()] = one.append(one.prepare() if known is None else known, part)
         count += len(made)
-        files |= dict.fromkeys(kind_path(path, row.kind) if form in ("csv", "parquet") else spec for row in made)
     if table:
         sink.close()
     else:
