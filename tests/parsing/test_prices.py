@@ -30,6 +30,9 @@ AMOUNTS = [
     # marks of direction, blanks of other widths, a dash for nothing
     ("ر.س.\u200f 1,299.00", "1299.00", "SAR"), ("12\u2007345 ₽", "12345", "RUB"), ("CHF -.95", "0.95", "CHF"), ("-.5 €", "-0.5", "EUR"),
     ("12 евро", "12", "EUR"), ("12 долларов", "12", "USD"), ("12 ευρώ", "12", "EUR"), ("12 rubles", "12", "RUB"), ("12 rupees", "12", "INR"),
+    # numbers of names and lists, codes that are words behind a number
+    ("Size 42 – 59,95 €", "59.95", "EUR"), ("10 – 20 €", "10", "EUR"), ("5 von 5, 12,90 €", "12.90", "EUR"), ("$ 1, 299.00", "1299.00", "USD"),
+    ("$12,990 COP", "12990", "COP"), ("TOP $12", "12", "USD"),
     ("$4 Crème", "4", "USD"), ("€\n19\n,99", "19.99", "EUR"), ("১২৫০ টাকা", "1250", "BDT"), ("kostenfrei", "0", None), ("Darmowe", "0", None),
     ("$..75", "0.75", "USD"), ("$.750.30", "750.30", "USD"), ("$.75,333", "75333", "USD"),
 ]  # fmt: skip
@@ -81,7 +84,20 @@ def test_the_dollar_that_is_meant(text: str, iso: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["20 %", "-50%", "free shipping", "Free delivery", "N/A", "Auf Anfrage", "16.00 ft", "500 ml"]
+    "text",
+    [
+        "20 %",
+        "-50%",
+        "free shipping",
+        "Free delivery",
+        "Gratis verzending",
+        "Envío gratis",
+        "送料無料",
+        "N/A",
+        "Auf Anfrage",
+        "16.00 ft",
+        "500 ml",
+    ],
 )
 def test_what_looks_like_a_price_and_is_none(text: str) -> None:
     assert price(text) is None

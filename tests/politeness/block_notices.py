@@ -68,6 +68,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
     ('generic', 'denied', seen(200, page('No disponible', '<p>Este contenido no está disponible en tu país.</p>'))),
     ('generic', 'login', seen(200, page('Connexion requise', '<p>Vous devez être connecté pour voir cette page.</p>'))),
     ('generic', 'login', seen(200, page('Logowanie', '<p>Musisz się zalogować, aby zobaczyć tę stronę.</p>'))),
+    ("recaptcha", "captcha", seen(200, page("Security check", "<select id='language'><option>English</select><p>Please verify you are human</p><div class='g-recaptcha' data-sitekey='x'></div>"))),
 ]  # fmt: skip
 
 NONE: dict[str, Block | None] = {

@@ -20,6 +20,7 @@ _NUMBER = re.compile(
 )
 _SPLIT = re.compile(  # blanks within what may be a number, but that part no thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
+    r"|(?<=\d)[.,] +(?=\d\d?[.,]\d)"
 )
 _DATE = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
@@ -31,6 +32,14 @@ _FREE = re.compile(
     r"бесплатно|безкоштовно|bezpłatn[iey]+|darmow[yea]|za darmo|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
     re.IGNORECASE,
 )
+_SHIPPING = re.compile(
+    r"shipping|delivery|returns?\b|trial|versand|liefer|verzend|bezorg|livraison|expédition|env[ií]o|frete|entrega|spedizione|consegna"
+    r"|доставк|送料|配送|运费|運費|kargo|wysyłk|dostaw|frakt|fragt|toimitus|doprava|szállítás|배송",
+    re.IGNORECASE,
+)
+"""What is free more often than wares are."""
+_NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
+"""A number of a name, and a price behind a dash: `Size 42 – 59,95 €` is no range."""
 _RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 _PERCENT = re.compile(r"\s?[%％٪]")
 _UNIT = re.compile(
@@ -57,6 +66,7 @@ _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$")
+_CODE = re.compile(r"\d ?([A-Z]{3})(?![^\W\d_])")
 _MINUS = re.compile(r"\s*[-−][^\d\s]")
 _BEFORE = re.compile(r"[.:]?\s*[-−–]?\s?$")
 _AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*")
@@ -144,7 +154,7 @@ def _iso(text: str, places: list[Span], named: str | None) -> str | None:
     known = spellings()
     if named == "$":
         codes = [text[slice(*at)] for at in places]
-        codes += [known.iso.get(f"{match[1]}$", "") for match in _LETTERS.finditer(text)]
+        codes += [known.iso.get(f"{match[1]}$", "") for match in _LETTERS.finditer(text)] + _CODE.findall(text)
         return next((code for code in codes if code in known.dollars), "USD")
     return None if named is None else known.iso[named]
 
@@ -160,12 +170,14 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
         numbers = [at for at in numbers if all(_distance(at, date) > 0 or at[1] == date[0] for date in dates)]
         numbers = [at for at in numbers if not _UNIT.match(text, at[1])]
     if not numbers:
-        return Decimal(0) if _FREE.search(text) else None
+        return Decimal(0) if _FREE.search(text) and not _SHIPPING.search(text) else None
     chosen = 0
     if places:
         near = [min(_distance(at, place) for place in places) for at in numbers]
         chosen = near.index(min(near))
-        if chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
+        if chosen and _of_a_name(text, numbers[chosen - 1][0], numbers[chosen][1]):
+            numbers[chosen] = (_digits(text, numbers[chosen]), numbers[chosen][1])
+        elif chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
             chosen -= 1
         while chosen and _MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
             chosen -= 1
@@ -188,6 +200,11 @@ def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None,
     elif priced and (power := _LARGE.match(text, numbers[0][1])):
         value *= 10 ** (5, 7, 6, 9)[(power.lastindex or 1) - 1]
     return value
+
+
+def _of_a_name(text: str, start: int, end: int) -> bool:
+    """Whether a number that starts there ends a name, and a price follows behind a dash."""
+    return any(_NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
 def _digits(text: str, at: Span) -> int:

@@ -29,7 +29,7 @@ _HIDDEN = re.compile(rb"<(script|style|noscript|template|svg|title|!--)")
 _TAG = re.compile(rb"<[^<>]*>?")
 _FIELD = re.compile(
     rb"<input(?:[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|(?![^<>]{0,400}type=|[^<>]{0,400}hidden)[^<>]{0,400}>)"
-    rb"|<textarea(?![^<>]{0,400}-response)|<select[\s>]"
+    rb"|<textarea(?![^<>]{0,400}-response)|<select(?![^<>]{0,200}lang)[\s>]"
 )
 _PASSWORD = re.compile(rb"<input[^<>]{0,400}?type=[\"']?password")
 
