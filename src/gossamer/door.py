@@ -237,8 +237,7 @@ class Run:
             await asyncio.sleep(LOOK)
 
     async def _live(self) -> Live:
-        census = self._census
-        summary = await census.summary(self.setup.crawl)
+        summary = await (census := self._census).summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary.pages))
         (then, pages), (now, _) = self._looks[0], self._looks[-1]
         rate = (summary.pages - pages) / max(now - then, 1e-9)

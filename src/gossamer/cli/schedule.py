@@ -75,7 +75,7 @@ def add(**words: Any) -> int:
     facts = {"schedule": schedule.name, "did": did, "next": utc(due), "scheduler": leader}
     tell(said, words["json"], words["quiet"], **facts)
     if leader is None:
-        remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"])
+        remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"] or words["json"])
     return 0
 
 

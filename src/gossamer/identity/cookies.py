@@ -1,9 +1,8 @@
 """Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who gets what.
 
 A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is
-below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite` guards
-against foreign pages, of which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts of a browser. A cookie
-without a name is not kept.
+below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite` guards against foreign pages, of
+which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts of a browser. A cookie without a name is not kept.
 """
 
 from __future__ import annotations
