@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -30,12 +31,14 @@ from gossamer.request import Request, split
 from gossamer.road.entering import Entering
 from gossamer.road.gate import Gate, Treatment
 from gossamer.road.members import Members, Seat, cookies
-from gossamer.road.rungs import Rung
+from gossamer.road.rungs import Rung, Ways
 from gossamer.settings import Settings
 from gossamer.sites import acting
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
 TRIES = 5
+LOOKS = 0.0, 0.1, 0.3, 0.6
+"""Seconds before each look for cookies that another answer brought."""
 
 
 class Holding(msgspec.Struct):
@@ -47,6 +50,7 @@ class Holding(msgspec.Struct):
     bound: str = ""
     proof: str = ""
     stale: bool = False
+    keeping: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
 
 class Club:
@@ -140,34 +144,38 @@ class Club:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Let all workers know of the cookies that answers set."""
+        """Let all workers know of the cookies that answers set: one after the other, what is on its way stays news until it is there."""
         name, member = seat.account.name, _member(seat)
-        holding = self._holdings.get(name)
-        if holding is None or holding.member is not member or not (member.news or holding.stale):
+        if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
-        news, member.news, holding.stale = member.news, [], False
-        for _ in range(TRIES):
-            known = Known(name, "", holding.version, holding.revision)
-            state = self._state(member, holding.bound, holding.proof, name)
-            done, version, revision, kept = await self._logins.keep(self.site, known, state)
-            if version != holding.version or not (done or kept):
-                return  # it is over
-            if not done:
+        async with holding.keeping:
+            for _ in range(TRIES if member.news or holding.stale else 0):
+                count, known = len(member.news), Known(name, "", holding.version, holding.revision)
+                state = self._state(member, holding.bound, holding.proof, name)
+                done, version, revision, kept = await self._logins.keep(self.site, known, state)
+                if version != holding.version or not (done or kept):
+                    return  # it is over
+                holding.revision = revision
+                if done:
+                    del member.news[:count]
+                    holding.stale = False
+                    return
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
-                for url, header in news:
-                    member.jar.take(url, header)
-            holding.revision = revision
-            if done:
-                return
-        member.news = news + member.news
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Whether its cookies are others by now than those that were sent: another answer changed them meanwhile."""
-        version, revision, kept = await self._logins.state(self.site, seat.account.name)
-        if version != seat.version or not kept:
-            return False
-        held = self._taken(seat.account.name, version, revision, kept)
-        return held is not None and held.member is _member(seat) and cookies(seat, request) != sent
+        """Whether its cookies are others by now than those that were sent: another answer changed them meanwhile, and may be about to
+        be told where answers have done so before."""
+        for wait in LOOKS:
+            await asyncio.sleep(wait)
+            version, revision, kept = await self._logins.state(self.site, seat.account.name)
+            if version != seat.version or not kept:
+                return False
+            held = self._taken(seat.account.name, version, revision, kept)
+            if held is None or held.member is not _member(seat) or revision < 2:
+                return False
+            if cookies(seat, request) != sent:
+                return True
+        return False
 
     async def lost(self, seat: Seat) -> bool:
         """It is over; False: to log in once more would be of no use."""
@@ -176,6 +184,12 @@ class Club:
     async def helped(self, seat: Seat) -> None:
         """To log in again was of use."""
         await self._logins.helped(self.site, seat.account.name)
+
+    async def alone(self, host: str) -> None:
+        """Each answer changes its cookies: of two requests at once one is logged out."""
+        if await self._logins.alone(host):
+            told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
+            print(f"gossamer: site {told}", file=sys.stderr)
 
     def _names(self, only: str) -> Sequence[str]:
         return [only] if only else list(self._accounts)
@@ -207,18 +221,6 @@ class Club:
         return self._seal.close(state, f"{self.site}/{name}")
 
 
-class Ways(Protocol):
-    """The rungs of a crawl (`dialling`)."""
-
-    @property
-    def given(self) -> Given: ...
-    @property
-    def held(self) -> Mapping[str, tuple[str, ...]]: ...
-    @property
-    def disguised(self) -> bool: ...
-    def pages(self, request: Request) -> Rung: ...
-
-
 class Clubs:
     """The accounts of all sites of a crawl: nobody before `open`."""
 
@@ -235,7 +237,6 @@ class Clubs:
             name, browsers = one.site.name, one.site.browser or settings.browser
             for known in browsers:
                 named(known)
-
             browsers = drivable(browsers) if BROWSER in rungs[name] else browsers
             as_one = rungs[name][0] == IMPERSONATED or (ways.disguised and BROWSER in rungs[name])
 

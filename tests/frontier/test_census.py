@@ -156,7 +156,7 @@ async def test_hosts_and_one_host(store: Store) -> None:
     assert view.crawls[0].levels == {0: 5}
     await steer.resume(A)
     await steer.rate(A, 2.5)
-    await steer.at_once(A, 3)
+    assert [await steer.at_once(A, 3) for _ in range(2)] == [True, False]
     view = await census.host(A)
     assert (view.paused, view.fixed_delay, view.at_once) == (0, 2.5, 3)
     assert [len(await claims(frontier)) for _ in range(2)] == [1, 0]

@@ -140,12 +140,14 @@ async def test_a_log_in_that_is_over_is_made_once_more(tmp_path: Path) -> None:
         assert club.locked == set()
 
 
-async def test_cookies_that_change_with_each_answer_need_no_new_log_in(tmp_path: Path) -> None:
-    club = Club(turning=True)
+@pytest.mark.parametrize("at_once", [2, 8])
+async def test_cookies_that_change_with_each_answer_need_no_new_log_in(tmp_path: Path, at_once: int) -> None:
+    club = Club(turning=True, pages=60)
     async with open_club(club) as server:
-        ran = await crawl(tmp_path, site(tmp_path, server.url()), "--processes", "2", "--per-host", "2")
-        assert (ran.code, ran.summary["pages"], ran.summary["dead"]) == (0, 20, 0), ran
+        ran = await crawl(tmp_path, site(tmp_path, server.url()), "--processes", "2", "--per-host", str(at_once))
+        assert (ran.code, ran.summary["pages"], ran.summary["dead"]) == (0, 60, 0), ran
         assert (club.logins, club.locked) == ({"ann": 1}, set())
+        assert ("is asked one at a time" in ran.err) >= (at_once > 2)
 
 
 async def test_who_is_logged_in_has_one_proxy_until_that_is_out(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any, NamedTuple, cast
 
 from gossamer.frontier import keys
+from gossamer.frontier.steer import Steer
 from gossamer.frontier.store import Store
 
 LOGGING_IN = 30_000
@@ -110,6 +111,10 @@ class Logins:
     async def helped(self, site: str, name: str) -> None:
         """Logging in again was of use."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
+
+    async def alone(self, host: str) -> bool:
+        """From now on a host gets one request at a time, of all crawls; False: so it was before."""
+        return await Steer(self._store).at_once(host, 1)
 
     async def state(self, site: str, name: str) -> tuple[int, int, bytes]:
         """What is kept of an account: version, revision, state (b'' for nothing)."""

@@ -38,9 +38,9 @@ class Steer:
         """Fix the seconds between starts; None: as it was. A Crawl-delay stays the floor."""
         await self._hold(host, "D", "" if delay is None else str(round(delay * 1000)))
 
-    async def at_once(self, host: str, n: int | None) -> None:
-        """Fix how many requests at once; None: as it was."""
-        await self._hold(host, "m", "" if n is None else str(n))
+    async def at_once(self, host: str, n: int | None) -> bool:
+        """Fix how many requests at once; None: as it was. False: nothing is changed by that."""
+        return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
         self, name: str, verb: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0,
@@ -152,8 +152,8 @@ class Steer:
             moved += sum(wanted)
             tail = tail._replace(cursor=got[-1][0])
 
-    async def _hold(self, host: str, field: str, value: str) -> None:
-        await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value)
+    async def _hold(self, host: str, field: str, value: str) -> bool:
+        return bool(await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value))
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))

@@ -23,8 +23,8 @@ from gossamer.visit import Attempt, Claim
 
 RENEW = 8.0
 """Seconds between two signs that a log-in goes on."""
-TURNED = 3
-"""Times that a visit asks again as its cookies were changed by another one meanwhile."""
+OFTEN, TURNED = 2, 8
+"""Times that a visit asks again as its cookies were changed by another one meanwhile, before the host is asked one at a time; at most."""
 
 
 class Seat(NamedTuple):
@@ -59,6 +59,7 @@ class Club(Protocol):
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool: ...
     async def lost(self, seat: Seat) -> bool: ...
     async def helped(self, seat: Seat) -> None: ...
+    async def alone(self, host: str) -> None: ...
 
 
 class Members:
@@ -102,6 +103,8 @@ class Members:
             if turned < TURNED and await club.changed(seat, request, sent):
                 tell += self._noted(claim, result, "again", "login")
                 only, turned = seat.account.name, turned + 1
+                if turned == OFTEN:
+                    await club.alone(claim.host)
                 continue
             if again or fresh or await self._in(claim, club, seat, walk, tell) or not await club.lost(seat):
                 return _out(result, seat, sign, walk)

@@ -84,6 +84,18 @@ class Rung(NamedTuple):
             self.proxies.blocked(page.proxy, host)
 
 
+class Ways(Protocol):
+    """The rungs of a crawl (`dialling`)."""
+
+    @property
+    def given(self) -> Given: ...
+    @property
+    def held(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def disguised(self) -> bool: ...
+    def pages(self, request: Request) -> Rung: ...
+
+
 Rungs = Callable[[Request], Rung]
 """The rung that a request is made on."""
 Allowed = Callable[[Request], tuple[str, ...]]
