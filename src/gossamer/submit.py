@@ -14,6 +14,7 @@ from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
+from gossamer.frontier.crew import Refusals
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job
 from gossamer.membership import seal_of
@@ -24,8 +25,8 @@ from gossamer.sites.loading import load_all
 from gossamer.sites.reach import reach_of
 from gossamer.summary import Summary
 
-LOOK = 0.5
-
+LOOK, SELDOM = 0.5, 4
+"""Seconds between looks at the crawl; looks between those at what workers say."""
 
 Say = Callable[[str], None]
 
@@ -80,11 +81,19 @@ async def seen(settings: Settings, crawl: str) -> Summary:
         await store.close()
 
 
-async def wait(settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None) -> Summary:
-    """Wait for a submitted crawl to end; its summary."""
+async def wait(
+    settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
+) -> Summary:
+    """Wait for a submitted crawl to end; its summary. `say` hears of workers that do no work for it."""
     store, _ = await open_store(settings)
+    told, look = dict[str, str](), 0
     try:
         while True:
+            if (look := look + 1) % SELDOM == 0:
+                refused = await Refusals(store).of(crawl)
+                for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
+                    say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
+                told = refused
             summary = await Census(store).summary(crawl)
             if watch is not None:
                 watch(summary)

@@ -205,14 +205,18 @@ def segments(paths: list[str]) -> set[str]:
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 
-def folders(setup: Setup) -> list[Path]:
-    """The folders of a job's outputs; they are made where they are missing."""
+def folders(setup: Setup) -> None:
+    """Make the folders of a job's outputs where they are missing. Raises ConfigError."""
     specs = [
         *(one.spec for one in setup.job.outputs),
         *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),
     ]
     found = {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
-    return sorted(found | ({setup.known_at} if setup.known_at is not None else set()))
+    for folder in sorted(found | ({setup.known_at} if setup.known_at is not None else set())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{folder} cannot be made here for the crawl's output: {error.strerror}") from None
 
 
 def _stem(spec: str) -> str:

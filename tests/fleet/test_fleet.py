@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,8 +180,25 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
     found = refusals()
     assert "site shop: there is no file of it" in found["lacks"]
     assert "the fleet runs" in found["other"]
+    told = fleet.json("status", name)["refused"]
+    assert {who.partition("@")[0]: why for who, why in told.items()} == found
+    assert "no work by" in fleet.run("status", name)
     fleet.worker("has", "--sites", "has", "--data", "d3")
     assert fleet.ended(name)["items"] == len(fleet.rows()) == 30
+
+
+def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web: Web, tmp_path: Path) -> None:
+    fleet.worker("w")
+    fleet.ready(1)
+    (tmp_path / "file").write_text("no folder")
+    words = [sys.executable, "-m", "gossamer", "submit", web.plan.seeds()[0], "--allow-private", "127.0.0.0/8"]
+    words += ["--name", "shut", "-o", f"{tmp_path}/file/out/", "--wait"]
+    with subprocess.Popen(words, env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        said = next(line for line in waiting.stderr if "no work is done by w@" in line)
+        assert f"{tmp_path}/file" in said
+        fleet.run("cancel", "shut")
+        waiting.communicate()
 
 
 def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> None:

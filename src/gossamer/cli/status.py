@@ -95,6 +95,7 @@ def _row(s: Summary) -> tuple[object, ...]:
 async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.cli.show import duration, put_json, put_table
     from gossamer.cli.summaries import lines
+    from gossamer.frontier.crew import Refusals
     from gossamer.frontier.lanes import heaps
     from gossamer.frontier.tally import expected_lost
 
@@ -102,14 +103,16 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     hosts = await census.hosts(name, 10)
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps(census.store, name), await broken_off(census, name)
+    refused = await Refusals(census.store).of(name)
     if as_json:
         slowest = [host._asdict() for host in hosts]
-        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "expected_lost": lost,
+        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "refused": refused, "expected_lost": lost,
                   "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes]})  # fmt: skip
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
     more = [("seen-set", doubt)] if lost >= 0.01 else []
     more += [("lists", told(cut))] if cut["broken_off"] else []
+    more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
     put_table((), [*lines(summary), *more])
     if hosts:
         print()

@@ -80,7 +80,8 @@ class Submission:
         self.given = True
         aside(self.job, self.name, self._began, self.quiet)
         if self.waits:
-            return crawling.finish(await wait(self.job.settings, self.name), False, self.job, self.words)
+            summary = await wait(self.job.settings, self.name, say=self._say)
+            return crawling.finish(summary, False, self.job, self.words)
         if self.json:
             put_json(await seen(self.job.settings, self.name))
         return 0

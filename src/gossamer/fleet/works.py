@@ -119,8 +119,7 @@ class Works:
         segment = submitted.segment(self._own, task.name)
         setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
-        for folder in submitted.folders(setup):
-            await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(submitted.folders, setup)
         sign = Sign(self._store, task.name, segment)
         await sign.give()
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),

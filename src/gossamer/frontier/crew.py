@@ -151,6 +151,13 @@ class Refusals:
             if worker in living
         }
 
+    async def of(self, crawl: str) -> dict[str, str]:
+        """Worker, or `WORKER (site SITE)` -> why it does no work for a crawl."""
+        found = sorted((await self.refused()).items())
+        return {
+            worker + (f" (site {site})" if site else ""): why for (worker, name, site), why in found if name == crawl
+        }
+
     async def others(self, crawl: str) -> bool:
         """Whether some worker works on all of a crawl."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
