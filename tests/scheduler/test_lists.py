@@ -38,8 +38,8 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
 
     async def launch(job: Job) -> str:
         launched.append(job.name)
-        again.set()
         await begun(bed, done=True)
+        again.set()
         return "run"
 
     watching = asyncio.create_task(Fleet(bed.store, asyncio.Event(), launch).crawl(JOB, nothing))
@@ -52,7 +52,7 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
     await crawls.set("run", "running")
     await asyncio.wait_for(again.wait(), 10)
     await crawls.set("run", "finished")
-    outcome = await watching
+    outcome = await asyncio.wait_for(watching, 10)
     assert outcome is not None
     assert (outcome.state, launched) == ("finished", ["run"])
 
