@@ -87,11 +87,11 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
         crawls = [
             fleet.submit(*seeds, name=f"by-{name}", output=f"by-{name}/", delay="0.3") for name, fleet in fleets.items()
         ]
-        until("the old one crawls both", lambda: all(visits("old", crawl) > 20 for crawl in crawls))
+        until("the old one crawls both", lambda: all(visits("old", crawl) > 10 for crawl in crawls))
         with paused(new, crawls):  # a busy machine may be slow to start the others
             new.worker("new", "--data", "d-new")
             new.ready(2)
-        until("the new one joins both", lambda: all(visits("new", crawl) > 20 for crawl in crawls))
+        until("the new one joins both", lambda: all(visits("new", crawl) > 5 for crawl in crawls))
         seen = [visits("old", crawl) for crawl in crawls]
         until("the old one goes on", lambda: all(visits("old", c) > n for c, n in zip(crawls, seen, strict=True)))
         assert leaves.stop() == 0

@@ -278,5 +278,5 @@ async def test_a_server_that_loads_its_data_or_turned_replica_is_waited_for(begi
         client.mset({f"gossamer:{n}": n for n in range(2000)})
     server.kill()
     server.start()
-    assert await asyncio.wait_for(store.run("hold", 0, "", "a.example", "D", "5"), 20) == 1
+    assert await asyncio.wait_for(store.run("hold", 0, "", "a.example", "D", "6"), 20) == 1
     await store.close()
