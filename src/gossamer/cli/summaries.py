@@ -23,7 +23,7 @@ RETRYABLE = {
     "rate-limited": "go slower with --delay",
     "blocked": "go slower with --delay",
     "proxy": "see gossamer doctor, or give other proxies",
-    "robots-unreachable": "wait until its robots.txt can be read",
+    "robots-unreachable": "see whether the server is up and its robots.txt can be read",
 }
 """Errors after which trying again later could help, and what to do."""
 
