@@ -30,6 +30,7 @@ from e2e.runs import job
 from gossamer.door import crawl
 from gossamer.job import Output
 from gossamer.metrics.attempts import AttemptsLog
+from gossamer.process import settle_in
 from gossamer.road.outputs import Outputs
 from gossamer.sinks.columns import page_columns
 from gossamer.sinks.formats import open_output
@@ -43,6 +44,7 @@ COMPANY = (16, 64, 256)
 
 def one(spec: str, pages: int) -> None:
     """Crawl into one output; prints microseconds of CPU a page, pages a commit."""
+    settle_in()  # as the command does
     import psycopg  # noqa: F401
     import pyarrow.json
     import pyarrow.parquet  # noqa: F401

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,10 @@ from gossamer.sinks.columns import Column
 from gossamer.sinks.exact import failure
 from gossamer.sinks.rows import mended
 
-_CHUNK = 4 << 20
+_CHUNK = 256 << 10
+"""Bytes of a journal that are read at once."""
+_GROUP = 4 << 20
+"""Journal bytes of a row group, the last of them apart."""
 _TYPES = {
     "str": pa.string(), "json": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
     "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "strings": pa.list_(pa.string()),
@@ -24,7 +26,7 @@ _TYPES = {
 
 
 def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False) -> None:
-    """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few chunks of 4 MiB.
+    """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few times 4 MiB.
 
     `foreign`: the journal was written with other columns; what has none now goes to `_extra`.
     """
@@ -32,13 +34,17 @@ def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, 
     try:
         with open(journal, "rb") as source, open(part, "wb") as out:
             with pyarrow.parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+                tables, size = [], 0
                 while length > 0:
                     lines = source.readlines(min(_CHUNK, length))
                     if not lines:
                         raise SinkError(f"{journal} is shorter than what was written to it")
                     data = b"".join(lines)[:length]
-                    length -= len(data)
-                    writer.write_table(_table(data, schema, columns, foreign))
+                    length, size = length - len(data), size + len(data)
+                    tables.append(_table(data, schema, columns, foreign))
+                    if size >= _GROUP or length <= 0:
+                        writer.write_table(pa.concat_tables(tables))
+                        tables, size = [], 0
             out.flush()
             os.fsync(out.fileno())
     except OSError as error:
@@ -69,7 +75,7 @@ def _table(data: bytes, schema: Any, columns: Sequence[Column], foreign: bool) -
 
 def _read(data: bytes, schema: Any) -> Any:
     return pyarrow.json.read_json(
-        io.BytesIO(data),
+        pa.BufferReader(data),
         read_options=pyarrow.json.ReadOptions(block_size=len(data) + 1, use_threads=False),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
     ).select(schema.names)
