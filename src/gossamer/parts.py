@@ -126,6 +126,15 @@ class Ships(FileSink, Protocol):
         """Let the connection go; nothing else is touched."""
 
 
+@runtime_checkable
+class Packs(FileSink, Protocol):
+    """A FileSink whose rows take long to make."""
+
+    def pack(self, rows: Sequence[Row]) -> None:
+        """Make what can be made of them before `append`: called on the worker's loop, as the thread would let go of the interpreter
+        for each of them."""
+
+
 class FileOutput(Protocol):
     """A file output: it routes rows to its exact files, one for all kinds or one a kind."""
 

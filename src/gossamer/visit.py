@@ -103,6 +103,8 @@ class Raw(msgspec.Struct):
     address: str | None = None
     cut: bool = False
     """The body was longer than what was kept."""
+    packed: Any = None
+    """What an output made of it beforehand (`parts.Packs`)."""
 
 
 class Edge(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from gossamer.masking import mask_head
@@ -74,8 +75,7 @@ def sent(request: Request, lines: Sequence[bytes], version: str, through: bool =
     """
     scheme, host, path = split(request.url)
     path = path.partition("#")[0]
-    said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
-    names = {one.partition(b":")[0].lower() for one in said}
+    said, names = _told(tuple(lines))
     target = request.url.partition("#")[0] if through and scheme == "http" else path
     out = [f"{request.method} {target} HTTP/{version}".encode()]
     if b"host" not in names:
@@ -88,7 +88,15 @@ def sent(request: Request, lines: Sequence[bytes], version: str, through: bool =
         out.append(b"Content-Length: %d" % len(body))
         if b"content-type" not in names:
             out.append(b"Content-Type: application/x-www-form-urlencoded")
-    return mask_head(b"\r\n".join(out) + b"\r\n\r\n") + body
+    return b"\r\n".join((*out, b"", body))
+
+
+@lru_cache(maxsize=256)
+def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
+    """The lines as curl writes them, secrets masked, and their names: most requests of a crawl have the same."""
+    said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
+    names = frozenset(one.partition(b":")[0].lower() for one in said)
+    return [mask_head(one) for one in said], names
 
 
 def _said(one: bytes) -> bytes:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from gossamer.errors import SinkAway
-from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Ships, TableSink
+from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Packs, Ships, TableSink
 from gossamer.road.waiting import Say, Waiting
 from gossamer.visit import Row, Visit
 
@@ -74,7 +74,12 @@ class Outputs:
         if self._ours is not None:
             await self._ours()
         async with self._held():
-            sinks = {sink.target(): sink for output in self._files for sink, _ in output.route(rows)}
+            sinks: dict[str, FileSink] = {}
+            for output in self._files:
+                for sink, part in output.route(rows):
+                    sinks[sink.target()] = sink
+                    if isinstance(sink, Packs):
+                        sink.pack(part)
             if not self._alone or not sinks.keys() <= self._lengths.keys():
                 await self.reread()
             yield lambda rows: self._patiently(self._append, rows, sinks)

@@ -50,6 +50,11 @@ class Archived:
         os.makedirs(self.folder, exist_ok=True)
         return self._sink.prepare()
 
+    def pack(self, rows: Sequence[Row]) -> None:
+        """See `parts.Packs`."""
+        if isinstance(self._sink, Warc):
+            self._sink.pack(rows)
+
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`. Waits where too much waits to be sent; raises SinkAway, too."""
         os.makedirs(self.folder, exist_ok=True)

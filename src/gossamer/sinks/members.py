@@ -12,6 +12,7 @@ import secrets
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
+from itertools import count
 from typing import NamedTuple
 
 import msgspec
@@ -41,12 +42,25 @@ class First(NamedTuple):
     date: str
 
 
+class Packed(NamedTuple):
+    """The records of an answer, `data`, and its request, `asked`. `body`: what tells its body from others; `first`: where that was written
+    before, for all that was known then."""
+
+    date: str
+    answer: str
+    digest: str
+    body: tuple[bytes, bytes]
+    first: First | None
+    data: bytes
+    asked: bytes
+
+
 class Records:
     """Makes the records of one output."""
 
     def __init__(self) -> None:
         self._bodies: dict[tuple[bytes, bytes], First] = {}
-        self._seed, self._made = secrets.randbits(120), 0
+        self._seed, self._made = secrets.randbits(120), count(1)
 
     def info(self, name: str) -> bytes:
         """The warcinfo record that begins a file."""
@@ -63,38 +77,28 @@ class Records:
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
+    def pack(self, raw: Raw) -> Packed:
+        """What can be made before it is known where it is written."""
+        date, answer, sent, body = moment(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
+        hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
+        digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
+        data = _answer(raw, date, answer, digest, coding, first)
+        return Packed(date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent))
+
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, Line]:
         """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called `name`."""
-        date, (sent, head, body) = moment(raw.at), (raw.exchange.sent, raw.exchange.head, raw.exchange.body)
-        if b"ransfer-" in head:  # the coding is taken off; who reads the record must not look for chunks
-            head = _TRANSFER.sub(b"\nX-Crawler-Transfer-Encoding:", head)
-        hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(head)
-        answer, kind, digest = self._id(), "response", _digest(hashed)
-        fields = "WARC-Truncated: length\r\n" if raw.cut else ""
-        if raw.status == 304:
-            kind, body, digest = "revisit", b"", "-"
-            fields = f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
-        elif body and (first := self._first((hashed, coding), First(at, raw.url, date))) is not None:
-            kind, body = "revisit", b""
-            fields = f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
-        if digest != "-":
-            fields += f"WARC-Payload-Digest: {digest}\r\n"
-        if raw.address:
-            fields += f"WARC-IP-Address: {raw.address}\r\n"
-        if (asked := _encode(raw.asked)) != b"{}":
-            fields += f"Gossamer-Request: {asked.decode()}\r\n"
-        said = (
-            f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {answer}\r\n"
-            f"{fields}Content-Type: application/http; msgtype=response\r\n"
-            f"Content-Length: {len(head) + len(body)}\r\n\r\n"
-        )
-        data = member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
-        mime = raw.content_type.partition(";")[0].strip() or "-" if kind == "response" else "warc/revisit"
+        packed: Packed = raw.packed or self.pack(raw)
+        data, date, first = packed.data, packed.date, None
+        if raw.status != 304 and raw.exchange.body:
+            first = self._first(packed.body, First(at, raw.url, date))
+        if first != packed.first:
+            data = _answer(raw, date, packed.answer, packed.digest, packed.body[1], first)
+        fresh = first is None and raw.status != 304
+        mime = raw.content_type.partition(";")[0].strip() or "-" if fresh else "warc/revisit"
         method = msgspec.UNSET if raw.asked.method == "GET" else raw.asked.method
-        place = Place(raw.url, mime, str(raw.status), digest, str(len(data)), str(offset), name, method)
+        place = Place(raw.url, mime, str(raw.status), packed.digest, str(len(data)), str(offset), name, method)
         day = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
-        found = line(surt(raw.url), day, place)
-        return data + self._request(raw, date, answer, sent), found
+        return data + packed.asked, line(surt(raw.url), day, place)
 
     def _request(self, raw: Raw, date: str, answer: str, sent: bytes) -> bytes:
         """The request's record; none where nobody knows what was sent."""
@@ -116,9 +120,34 @@ class Records:
         return found
 
     def _id(self) -> str:
-        self._made += 1
-        text = f"{self._seed + self._made:030x}"
+        text = f"{self._seed + next(self._made):030x}"
         return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[12:15]}-8{text[15:18]}-{text[18:]}>"
+
+
+def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first: First | None) -> bytes:
+    """The record of an answer whose ID is `answer`. `first`: where its body was written before."""
+    head, body, kind, fields = raw.exchange.head, raw.exchange.body, "response", ""
+    if b"ransfer-" in head:  # the coding is taken off; who reads the record must not look for chunks
+        head = _TRANSFER.sub(b"\nX-Crawler-Transfer-Encoding:", head)
+    if raw.cut:
+        fields = "WARC-Truncated: length\r\n"
+    if raw.status == 304:
+        kind, body = "revisit", b""
+        fields += f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
+    elif first is not None:
+        kind, body = "revisit", b""
+        fields += f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
+    if digest != "-":
+        fields += f"WARC-Payload-Digest: {digest}\r\n"
+    if raw.address:
+        fields += f"WARC-IP-Address: {raw.address}\r\n"
+    if (asked := _encode(raw.asked)) != b"{}":
+        fields += f"Gossamer-Request: {asked.decode()}\r\n"
+    said = (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {answer}\r\n"
+        f"{fields}Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+    )
+    return member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
 
 
 def _coding(head: bytes) -> bytes:
