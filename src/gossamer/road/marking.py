@@ -5,7 +5,6 @@ from __future__ import annotations
 import xxhash
 
 from gossamer.page import Page
-from gossamer.parsing import gist
 from gossamer.parsing.html import Document
 from gossamer.sketch import Sketch, near
 from gossamer.visit import PageRecord, Row
@@ -23,9 +22,15 @@ def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
         return
     if document.text_hash != _NOTHING:
         same = bytes.fromhex(document.text_hash)[:8]
-        row.sketch = Sketch(same, near(*gist.gist(document.tree)) if nearly else b"")
+        row.sketch = Sketch(same, _near(document) if nearly else b"")
     elif page.body and document.tree.select_one("body *") is None:
         row.sketch = Sketch(xxhash.xxh3_64_digest(page.body))
+
+
+def _near(document: Document) -> bytes:
+    from gossamer.parsing.gist import gist  # 12 ms: most crawls compare nothing
+
+    return near(*gist(document.tree))
 
 
 _NOTHING = xxhash.xxh3_128_hexdigest(b"")
