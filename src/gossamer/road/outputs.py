@@ -73,13 +73,13 @@ class Outputs:
             return
         if self._ours is not None:
             await self._ours()
+        sinks: dict[str, FileSink] = {}
+        for output in self._files:
+            for sink, part in output.route(rows):
+                sinks[sink.target()] = sink
+                if isinstance(sink, Packs):
+                    sink.pack(part)
         async with self._held():
-            sinks: dict[str, FileSink] = {}
-            for output in self._files:
-                for sink, part in output.route(rows):
-                    sinks[sink.target()] = sink
-                    if isinstance(sink, Packs):
-                        sink.pack(part)
             if not self._alone or not sinks.keys() <= self._lengths.keys():
                 await self.reread()
             yield lambda rows: self._patiently(self._append, rows, sinks)
