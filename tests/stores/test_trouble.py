@@ -7,7 +7,6 @@ import json
 import signal
 import threading
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from collectors.h2server import ADDRESS, made
 from e2e.runs import begin, command, job
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.job import Output
-from gossamer.sinks.columns import OURS, Column, item_columns, page_columns
+from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.place import bare_secret, kind_of
 from gossamer.sinks.place import place as read
-from gossamer.sinks.postgresql_tables import cut
 from gossamer.submitted import part, shareable
-from gossamer.visit import Row
 from servers.processes import until
-from sinks.made import Book, book, ours, page
+from sinks.made import Book, book, page
 from stores.killing import web_key
 from stores.places import PostgresPlace, Valkey, Webhook, running
 from web import preset, serve
@@ -95,53 +92,6 @@ def test_a_row_that_is_refused_leaves_its_batch_alone(base: PostgresPlace, tmp_p
     aside = [json.loads(line) for line in (tmp_path / "refused.jsonl").read_text().splitlines()]
     assert sorted((one["key"], one["row"]["upc"]) for one in aside) == [("7", "7"), ("90", "90")]
     assert {one["reason"].split(" ")[0] for one in aside} == {"value", "new"}
-
-
-def shed(key: str, at: int = 1, **fields: Any) -> Row:
-    return Row("shed", key, {**fields, **ours("shed", key, fields), "_seen_at": f"2024-05-0{at}T12:00:00.000Z"})
-
-
-def kept(base: PostgresPlace, called: str, more: list[Column], folder: Path, *rows: Row, spec: str = "") -> None:
-    columns = {"shed": (Column("sku"), *more, *OURS)}
-    table: Any = open_output(f"{spec or base.spec}?table={called}", columns, folder=str(folder), owner="c@1")
-    table.prepare()
-    table.upsert(rows)
-    table.close()
-    assert not (folder / "refused.jsonl").exists()
-
-
-@pytest.mark.parametrize("listed", [True, False], ids=["listed", "of an older gossamer"])
-def test_columns_that_others_added_stay_as_they_are(listed: bool, base: PostgresPlace, tmp_path: Path) -> None:
-    called, long = f"own{listed}".lower(), "é" * 40
-    kept(base, called, [Column("old"), Column(long)], tmp_path, shed("1", sku="a", old="x", **{long: "y"}))
-    base.server.ask(f"ALTER TABLE {called} ADD COLUMN note text")
-    base.server.ask(f"UPDATE {called} SET note = 'mine'")  # noqa: S608
-    if not listed:
-        base.server.ask("DROP TABLE _columns")
-    kept(base, called, [Column("old"), Column(long)], tmp_path, shed("1", 2, sku="b", old="z", **{long: "w"}))
-    asked = f'SELECT sku, old, "{cut(long)}", note FROM {called}'  # noqa: S608
-    assert base.server.ask(asked) == [("b", "z", "w", "mine")]
-    kept(base, called, [], tmp_path, shed("1", 3, sku="c"))
-    assert base.server.ask(asked) == [("c", None, None, "mine")]
-
-
-def test_who_may_make_no_table_beside_ours_goes_on(base: PostgresPlace, tmp_path: Path) -> None:
-    kept(base, "lent", [Column("old")], tmp_path, shed("1", sku="a", old="x"))
-    base.server.ask("DROP TABLE _columns; DROP ROLE IF EXISTS guest; CREATE USER guest")
-    base.server.ask("GRANT ALL ON lent, _history, _sightings TO guest")
-    kept(base, "lent", [], tmp_path, shed("1", 2, sku="b"), spec=base.spec.replace("//u@", "//guest@"))
-    assert base.server.ask("SELECT sku, old FROM lent") == [("b", "x")]
-
-
-def test_dates_and_texts_in_columns_of_json_are_held(base: PostgresPlace, tmp_path: Path) -> None:
-    more = [Column("day", "date"), Column("any", "json")]
-    said = ["2026-01-02", "seven", "true", 'a "b"', "", [1, None], {"a": "b"}, 7, True]
-    rows = [shed(str(n), sku="a", day="2026-01-02", any=value) for n, value in enumerate(said)]
-    kept(base, "dated", more, tmp_path, *rows, shed("x", day="soon"))
-    found = base.server.ask("SELECT \"any\" FROM dated WHERE _key <> 'x' ORDER BY _key")
-    assert [value for (value,) in found] == said
-    assert base.server.ask("SELECT DISTINCT day FROM dated WHERE day IS NOT NULL") == [(date(2026, 1, 2),)]
-    assert base.server.ask("SELECT day, _extra FROM dated WHERE _key = 'x'") == [(None, {"day": "soon"})]
 
 
 def test_a_wrong_password_of_valkey_and_a_key_that_is_something_else(tmp_path: Path) -> None:

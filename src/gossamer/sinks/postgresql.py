@@ -55,6 +55,7 @@ class Postgres:
     def prepare(self, kinds: Sequence[str]) -> None:
         """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of the kinds."""
         with self.begin():
+            self._alone()
             if self._overwrite:
                 for kind in kinds:
                     self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
@@ -174,6 +175,7 @@ class Postgres:
         """Make or widen the table of a kind inside the transaction, where it is not as it should be."""
         if kind in self._tables:
             return self._tables[kind]
+        self._alone()
         table = Table(kind, self._columns, whole=self._given.get("as") == "jsonb", strict=True)
         called = self._name(kind)
         if kind not in RECORDS:
@@ -201,6 +203,10 @@ class Postgres:
         self._base.execute(f"EXPLAIN {insert}")  # before the first row: whether its _key is a key
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
+
+    def _alone(self) -> None:
+        """Nobody else makes tables until the transaction ends: two who make the same one at once end in an error."""
+        self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:
         called = name(self._given.get("table"), kind, next(iter(self._columns), kind))
