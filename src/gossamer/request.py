@@ -121,7 +121,20 @@ def pack(request: Request) -> tuple[str, bytes]:
 def entry(scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None) -> bytes:
     """The stored form of a request, made from its parts: the hot path for the links of a page."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
-    return (b"s" if scheme == "https" else b"h") + PLAIN + _encode(body)
+    try:
+        packed = _encode(body)
+    except UnicodeEncodeError:  # half a surrogate pair in what a site function made of a page
+        packed = _encode(_whole(body))
+    return (b"s" if scheme == "https" else b"h") + PLAIN + packed
+
+
+def _whole(value: Any) -> Any:
+    """A value whose texts can be encoded: half a surrogate pair becomes U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(name): _whole(part) for name, part in value.items()}
+    return [_whole(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:

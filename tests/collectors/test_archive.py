@@ -119,6 +119,8 @@ async def test_a_single_file(tmp_path: Path) -> None:
         archive_collector(str(file))
     with pytest.raises(ConfigError):
         archive_collector(str(tmp_path), base="no url")
+    with pytest.raises(ConfigError, match="what is on this machine"):
+        archive_collector("s3://bucket/pages")
 
 
 async def test_links_and_odd_files_in_a_folder_are_not_there(mirrored: Path, tmp_path: Path) -> None:

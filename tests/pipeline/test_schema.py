@@ -132,3 +132,19 @@ def test_a_decimal_given_as_text_is_a_number_in_a_pydantic_model_too() -> None:
 
     assert schema(Pot).faults(fields, 0.0) == []
     assert fields == {"price": Decimal("19.50"), "name": "7"}
+
+
+def test_marks_that_pydantic_does_not_know_are_judged_in_a_model_too() -> None:
+    class Sold(pydantic.BaseModel):
+        sku: Annotated[str, Meta(pattern="^T")] = "T"
+        price: Annotated[Decimal | None, Meta(gt=0)] = None
+        grams: Annotated[int, Meta(le=500), pydantic.AfterValidator(lambda value: value * 10)] = 0
+        bound: Annotated[int, annotated_types.Gt(0), pydantic.AfterValidator(lambda value: -value)] = 1
+        picked: Annotated[date | None, Fresh("30d")] = None
+
+    good = {"sku": "T-1", "price": "1", "grams": "50", "bound": 3, "picked": "2026-01-20"}
+    assert schema(Sold).faults(dict(good), NOW) == []
+    assert schema(Sold).faults({}, NOW) == []
+    for bad in ({"sku": "X"}, {"price": "0"}, {"grams": 51}, {"picked": "2020-01-20"}, {"picked": date(2036, 1, 1)}):
+        ((field, value),) = bad.items()
+        assert [fault[:2] for fault in schema(Sold).faults({**good, **bad}, NOW)] == [(field, value)]

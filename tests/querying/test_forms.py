@@ -12,10 +12,10 @@ from gossamer.cli.show import put_json
 from gossamer.querying.filters import all_of
 from gossamer.querying.sources import rows_of
 from gossamer.querying.writing import write
-from gossamer.sinks.columns import OURS, Column
+from gossamer.sinks.columns import OURS, Column, page_columns
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.sqlite import Sqlite
-from sinks.made import loose
+from sinks.made import loose, page
 
 
 def test_what_items_were_is_no_item(tmp_path: Path) -> None:
@@ -33,6 +33,23 @@ def test_long_texts_of_csv_are_read(tmp_path: Path) -> None:
     rows = [{"_kind": "pot", "_key": str(n), "text": "x" * 300_000} for n in range(2)]
     assert write(str(tmp_path / "a.csv"), "items", iter(rows))[0] == 2
     assert [len(row["text"]) for row in rows_of(str(tmp_path / "a.csv"))] == [300_000] * 2
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "sqlite"])
+@pytest.mark.parametrize("kept", ["jsonl", "csv", "parquet", "sqlite"])
+def test_pages_of_every_form_go_to_every_form(kept: str, form: str, tmp_path: Path) -> None:
+    sink: Any = open_output(str(tmp_path / f"a.{kept}"), {"page": page_columns(True, True, True)})
+    rows = [page(n, text=f"text {n}", out_links=["u"], group_id="g") for n in range(3)]
+    if kept == "sqlite":
+        sink.prepare()
+        sink.upsert(rows)
+        sink.close()
+    else:
+        sink = sink.sink("page")
+        sink.close(sink.append(sink.prepare(), rows))
+    assert write(str(tmp_path / f"b.{form}"), "pages", rows_of(str(tmp_path / f"a.{kept}")))[0] == 3
+    found = sorted((row["url"], row["text"], row["group_id"]) for row in rows_of(str(tmp_path / f"b.{form}")))
+    assert found == [(f"http://a.test/{n}", f"text {n}", "g") for n in range(3)]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "sqlite"])

@@ -188,6 +188,22 @@ def test_pages_of_all_runs_count_and_the_last_answer_of_each(
         assert crawled("out.jsonl", refresh=True) == before | {"1": "Newer"}
 
 
+def test_a_page_that_the_crawl_read_is_read_again_whatever_its_log_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("shop.py").write_text(SITE)
+    called = (
+        "generic empty (page: nothing on it)",
+        "generic missing (must_have: h2)",
+        "generic denied (text: missing)",
+    )
+    sink = Warc("pages.warc.gz")
+    sink.close(sink.append(sink.prepare(), [stored(n, block=line) for n, line in enumerate(called)]))
+    told = reparse(capsys, "--archive", "pages.warc.gz", "--site", "shop.py")
+    assert (told["pages"], told["passed"], told["items"]) == (2, 1, 2)
+
+
 def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
     lines = [{"a": n, "_key": "k", "_kind": "x", "_site": "s"} for n in (1, 2)]
     old, new, details = (tmp_path / name for name in ("old", "new", "details"))

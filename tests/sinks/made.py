@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from gossamer.item import Item, plain
-from gossamer.parts import FileSink
+from gossamer.parts import FileSink, Packs
 from gossamer.sinks.exact import read_mark
 from gossamer.sinks.jsonl import JsonLines
 from gossamer.visit import PageRecord, Row
@@ -95,6 +95,8 @@ def crawl(sink: FileSink, store: Store, rows: Sequence[Row], size: int = 2) -> N
     left = [row for row in rows if row.key not in store.done]
     for at in range(0, len(left), size):
         batch = left[at : at + size]
+        if isinstance(sink, Packs):
+            sink.pack(batch)
         length = sink.append(store.lengths[target], batch)
         _between()
         store.commit(target, length, [row.key for row in batch])

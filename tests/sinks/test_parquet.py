@@ -238,6 +238,12 @@ def test_what_does_not_fit_is_kept_in_extra(tmp_path: Path) -> None:
     assert [row["price"] for row in found][:2] == [None, None]
 
 
+@pytest.mark.parametrize("told", ["12345678901234567890.123456789", "-99999999999999999999999999999.999999999"])
+def test_a_decimal_that_fits_its_column_is_there_with_all_its_digits(told: str, tmp_path: Path) -> None:
+    (row,) = written(tmp_path / "out", [book(1, price=Decimal(told))], BOOK)
+    assert (row["price"], row["_extra"]) == (Decimal(told), None)
+
+
 def test_a_page_value_that_arrow_refuses_does_not_stop_the_part(tmp_path: Path) -> None:
     found = written(tmp_path / "out", [page(1), page(2, fetched_at="yesterday"), page(3, bytes=2**80)], page_columns())
     assert [row["url"] for row in found] == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]

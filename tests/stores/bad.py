@@ -30,6 +30,7 @@ def hard() -> list[Row]:
         {"a": inf, "b": [-inf, float("nan")], "c": {"d": inf}}, {"t": "\ud800", "\udfff": "\udc00"}, {"a\0": "b\0"}, {"deep": deep},
         {"_id": "other"}, {"_id": "other", "x": 1}, {"a.b": 1, "": 2, "'; DROP TABLE note; --": 3}, {"$set": {"x": 1}},
         {f"f{n}": n for n in range(3000)}, {"wide": 2**64, "m": [-(2**63), 2**70]}, {"Name": 1, "name": 2},
+        {'a"b': 1},
     ]  # fmt: skip
     found += [loose(200 + n, kind="hard", **fields) for n, fields in enumerate(texts)]
     found += [Row("hard", key, {"x": 1, **ours("hard", key, {"x": 1})}) for key in ("", "k" * 100_000, "k\ud800\0")]
@@ -37,7 +38,8 @@ def hard() -> list[Row]:
 
 
 ASIDE = {
-    "kafka": {("110", "a message may have")}, "webhook": {("110", "status 413")}, "mongodb": {("206", "invalid key"), ("207", "invalid key")},
+    "kafka": {("110", "a message may have")}, "webhook": {("110", "status 413")}, "mongodb": {("206", "invalid key"), ("207", "invalid key"),
+                ("211", "malformed JSON")},
     "cassandra": {("", "Key may not be empty"), ("k", "longer than maximum")},
 }  # fmt: skip
 """Of those, by place, the beginning of the key and what is said of it: they are kept aside, all others are held."""

@@ -18,6 +18,7 @@ from gossamer import url as urls
 from gossamer.collectors.decoding import BadCoding, TooLarge, decode
 from gossamer.errors import ConfigError
 from gossamer.guise import Guise
+from gossamer.masking import mask
 from gossamer.page import Failure, Headers, Page
 from gossamer.request import Request
 from gossamer.visit import Asked
@@ -141,6 +142,10 @@ def archive_collector(
     A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that URL. A single file
     is the answer for `base`, else for the first URL that is asked for. Sizes in bytes. Raises ConfigError when it cannot be read.
     """
+    if "://" in path:
+        raise ConfigError(
+            f"--archive {mask(path)}: a crawl replays what is on this machine: copy it here; reparse reads it there"
+        )
     where = Path(path)
     if base is not None and (base := urls.parse(base)) is None:
         raise ConfigError("the base of an archive must be a URL")

@@ -53,9 +53,11 @@ def final(lines: list[bytes]) -> bytes:
 
     >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
     b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
+    >>> final([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
+    b'HTTP/1.1 200 OK\r\n\r\n'
     """
     head = b"".join(lines)
-    if head.endswith(b"\n\r\n") and head.count(b"\n\r\n") == 1 and b"\n\n" not in head and head[:5] == b"HTTP/":
+    if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5] == b"HTTP/":
         return head  # there is but one
     heads: list[list[bytes]] = []
     for line in lines:

@@ -1,7 +1,7 @@
 """What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its annotations say.
 
 `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`.
-A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself.
+A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself, but for the marks that it does not know.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Schema:
     def __init__(self, cls: type) -> None:
         self.cls, self.names = cls, names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
-        self._model = cls if modelled(cls) else None
+        self._model: Any = cls if modelled(cls) else None
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
         self._numbers: list[str] = []
-        for name, hint in _hints(cls).items() if self._model is None else ():
-            judged, checks = _split(hint)
+        for name, hint in _hints(cls).items():
+            judged, checks = _split(hint, self._model is not None)
             self._types[name] = judged if _judges(judged) else Any
             self._checks += [(name, check) for check in checks]
             if Decimal in _members(judged) and str not in _members(judged):
@@ -63,7 +63,7 @@ class Schema:
         A number of type Decimal that is given as text becomes one.
         """
         if self._model is not None:
-            return _modelled(self._model, fields)
+            return self._modelled(fields, now)
         try:
             read = msgspec.convert(fields, self._whole, str_keys=True)
         except (msgspec.ValidationError, TypeError):
@@ -96,28 +96,33 @@ class Schema:
                 bad.add(name)
         return found
 
+    def _modelled(self, fields: dict[str, Any], now: float) -> list[Fault]:
+        """What a pydantic model says, then our own marks on what it made of the fields that were given."""
+        try:
+            read = self._model.model_validate(fields, strict=False)
+        except ValueError as error:
+            told = getattr(error, "errors", None)
+            if told is None:
+                return [Fault(None, None, str(error))]
+            return [
+                Fault(".".join(map(str, one["loc"])) or None, one["input"] if one["loc"] else None, one["msg"])
+                for one in told(include_url=False, include_context=False)
+            ]
+        found: dict[str, Fault] = {}
+        for name, check in self._checks:
+            value = getattr(read, name, None) if name in read.model_fields_set else None
+            if value is not None and name not in found and (why := check(value, now)):
+                found[name] = Fault(name, fields.get(name, value), why)
+        for name, value in fields.items():
+            if type(value) is str and isinstance(number := getattr(read, name, None), Decimal):
+                fields[name] = number
+        return [*found.values()]
+
 
 @functools.cache
 def schema(cls: type) -> Schema:
     """The schema of a class, made once."""
     return Schema(cls)
-
-
-def _modelled(model: Any, fields: dict[str, Any]) -> list[Fault]:
-    try:
-        read = model.model_validate(fields, strict=False)
-    except ValueError as error:
-        told = getattr(error, "errors", None)
-        if told is None:
-            return [Fault(None, None, str(error))]
-        return [
-            Fault(".".join(map(str, one["loc"])) or None, one["input"] if one["loc"] else None, one["msg"])
-            for one in told(include_url=False, include_context=False)
-        ]
-    for name, value in fields.items():
-        if type(value) is str and isinstance(number := getattr(read, name, None), Decimal):
-            fields[name] = number
-    return []
 
 
 def _hints(cls: type) -> dict[str, Any]:
@@ -155,31 +160,44 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) in _UNION else (hint,)
 
 
-def _split(hint: Any) -> tuple[Any, list[Check]]:
+def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
     """A field's type as msgspec judges it, and the checks that it has no words for: bounds of Decimals, freshness, marks of
-    `annotated_types`."""
+    `annotated_types`. `alone`: a model judges all but our own marks and msgspec's."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
-        parts = [_split(part) for part in inner]
+        parts = [_split(part, alone) for part in inner]
         return functools.reduce(operator.or_, (kind for kind, _ in parts)), [
             check for _, checks in parts for check in checks
         ]
     if origin is not Annotated:
         return hint, []
-    kind, checks = _split(inner[0])
+    kind, checks = _split(inner[0], alone)
     kept: list[Any] = []
     for mark in inner[1:]:
         if isinstance(mark, Fresh):
             checks.append(mark.wrong)
         elif isinstance(mark, msgspec.Meta) and Decimal not in _members(kind):
-            kept.append(mark)
-        else:
+            if alone:
+                checks.append(functools.partial(_meant, mark))
+            else:
+                kept.append(mark)
+        elif isinstance(mark, msgspec.Meta) or not alone:
             checks += [
                 functools.partial(_bound, test, sign, Decimal(str(bound)) if Decimal in _members(kind) else bound)
                 for word, (test, sign) in _BOUNDS.items()
                 if (bound := getattr(mark, word, None)) is not None
             ]
     return (Annotated[kind, *kept] if kept else kind), checks
+
+
+def _meant(mark: msgspec.Meta, value: Any, now: float) -> str | None:
+    try:
+        msgspec.convert(value, Annotated[type(value), mark])
+    except msgspec.ValidationError as error:
+        return str(error)
+    except TypeError:  # a mark that is of no use to such a value
+        pass
+    return None
 
 
 def _bound(test: Callable[[Any, Any], bool], sign: str, bound: Any, value: Any, now: float) -> str | None:

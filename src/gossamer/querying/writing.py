@@ -29,10 +29,9 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
         raise UsageError(f"{spec} is what the crawl itself writes: name another file")
     rows = iter(rows)
     first = list(islice(rows, 1))
-    compared = any("group_id" in row for row in first)
-    columns: Columns = {"pages": {"page": page_columns(duplicates=compared)}, "attempts": attempt_columns(form)}.get(
-        what, {}
-    )
+    text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
+    pages = page_columns(text, links, compared)
+    columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form)}.get(what, {})
     sink: Any = open_output(spec, columns, overwrite=True)
     table = hasattr(sink, "upsert")
     lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}
@@ -60,5 +59,6 @@ def _row(what: str, data: dict[str, Any], form: str) -> Row:
     if what == "items":
         return Row(str(data.get("_kind")), str(data["_key"]), data)
     if what == "pages":
-        return Row("page", str(data["requested_url"]), data)
+        key = data.get("_key") or data["requested_url"]
+        return Row("page", str(key), {name: value for name, value in data.items() if name != "_key"})
     return attempt_row(data, form)

@@ -21,7 +21,7 @@ _GROUP = 4 << 20
 """Journal bytes of a row group, the last of them apart."""
 _TYPES = {
     "str": pa.string(), "json": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
-    "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "strings": pa.list_(pa.string()),
+    "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "date": pa.string(), "strings": pa.list_(pa.string()),
 }  # fmt: skip
 
 

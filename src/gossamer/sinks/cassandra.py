@@ -31,7 +31,7 @@ from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, stat
 
 _TYPES = {
     "str": "text", "json": "text", "int": "bigint", "float": "double", "bool": "boolean", "decimal": "decimal",
-    "time": "timestamp", "strings": "list<text>",
+    "time": "timestamp", "date": "text", "strings": "list<text>",
 }  # fmt: skip
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MOST = 15 << 20

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time strings json; any is of untyped dicts."""
+    """One column. `type` is one of: str int float bool decimal time date strings json; any is of untyped dicts."""
 
     name: str
     type: str = "str"
@@ -67,7 +67,9 @@ _PAGE: tuple[Column, ...] = (
     Column("redirects", "strings"),
     Column("error"),
 )
-_TYPES: dict[Any, str] = {int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time"}
+_TYPES: dict[Any, str] = {
+    int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time", date: "date",
+}  # fmt: skip
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 

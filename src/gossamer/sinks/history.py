@@ -38,7 +38,12 @@ SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
 """Which run saw an item last, for rows that have a `run`; its key is (`_kind`, `_key`)."""
 
-TAKEN = (HISTORY, SIGHTINGS)
+COLUMNS = "_columns"
+COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
+"""Which columns of our tables are ours (PostgreSQL, SQLite): a row that is written again has null in those that its class lost, and others'
+columns stay as they are."""
+
+TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Names that no kind's own table has."""
 
 Name = tuple[str, str]

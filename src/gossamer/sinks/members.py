@@ -44,8 +44,9 @@ class First(NamedTuple):
 
 class Packed(NamedTuple):
     """The records of an answer, `data`, and its request, `asked`. `body`: what tells its body from others; `first`: where that was written
-    before, for all that was known then."""
+    before, for all that was known then. `by`: who made them; another output makes its own, as IDs are of one record each."""
 
+    by: object
     date: str
     answer: str
     digest: str
@@ -83,11 +84,11 @@ class Records:
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
         data = _answer(raw, date, answer, digest, coding, first)
-        return Packed(date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent))
+        return Packed(self, date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent))
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, Line]:
         """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called `name`."""
-        packed: Packed = raw.packed or self.pack(raw)
+        packed: Packed = raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
         data, date, first = packed.data, packed.date, None
         if raw.status != 304 and raw.exchange.body:
             first = self._first(packed.body, First(at, raw.url, date))

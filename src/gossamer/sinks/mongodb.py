@@ -31,6 +31,8 @@ _HOPELESS = (13, 18, 8000)
 """Unauthorized, AuthenticationFailed, Atlas' word for both."""
 _NAMES = 73
 """InvalidNamespace."""
+_INTERNAL = 1
+"""InternalError: of a server in trouble, or of a row that it cannot hold (FerretDB: a quote in a field's name)."""
 _UNFIT = (2, 9, 14, 17280, 10334, 121, 11000)
 """BadValue, FailedToParse, TypeMismatch, key too long, too large, a validator says no, another unique index."""
 
@@ -192,9 +194,21 @@ class Mongo:
             return SinkError(f"{self.where}: {why}")
         if code == _NAMES:
             return SinkError(f"{self.where}: {why}; name the collection with ?collection=")
-        if code in _UNFIT:
+        if code in _UNFIT or (code == _INTERNAL and _takes(self._base)):
             return Unfit(why)
         return SinkAway(f"{self.where} does not take rows: {why}")
+
+
+def _takes(base: Any) -> bool:
+    """Whether the server writes a row that is beyond doubt."""
+    from pymongo.errors import PyMongoError
+
+    try:
+        base[SIGHTINGS].replace_one({"_id": {"_kind": "", "_key": ""}}, {"_run": ""}, upsert=True)
+        base[SIGHTINGS].delete_one({"_id": {"_kind": "", "_key": ""}})
+    except PyMongoError:
+        return False
+    return True
 
 
 def _document(number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:

@@ -12,23 +12,15 @@ from typing import Any
 
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.extras import install
+from gossamer.sinks import postgresql_tables as tables
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import Column, Columns
-from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
+from gossamer.sinks.columns import Columns
+from gossamer.sinks.history import COLUMNS, HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place, name
 from gossamer.sinks.upserting import HistoryUpserts, Table, Unfit, Written, clean, state_of
 
-_TYPES = {
-    "str": "text", "json": "jsonb", "int": "bigint", "float": "double precision", "bool": "boolean", "decimal": "numeric",
-    "time": "timestamptz", "strings": "text[]",
-}  # fmt: skip
-_WIDER = {
-    "text": ("character varying", "character"), "bigint": ("integer", "smallint", "numeric", "text"), "jsonb": ("json", "text"),
-    "double precision": ("numeric", "real", "text"), "timestamptz": ("timestamp with time zone", "text"), "text[]": (),
-}  # fmt: skip
-"""Types of columns that others made which take ours without a silent loss."""
 _STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 _UNFIT = ("21", "22", "23", "54")
@@ -63,10 +55,12 @@ class Postgres:
     def prepare(self, kinds: Sequence[str]) -> None:
         """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of the kinds."""
         with self.begin():
+            self._alone()
             if self._overwrite:
                 for kind in kinds:
                     self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
-                self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+                    tables.forget(self._base, self._beside(COLUMNS), self._name(kind))
+                tables.made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
                 self._base.execute(f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)])
             for kind in kinds:
                 self._table(kind)
@@ -153,7 +147,7 @@ class Postgres:
 
     def _items(self) -> set[str]:
         """Kinds of items that are here, as far as we know."""
-        self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")}
         return {*self._columns, *self._tables, *told} - {*RECORDS}
 
@@ -181,23 +175,26 @@ class Postgres:
         """Make or widen the table of a kind inside the transaction, where it is not as it should be."""
         if kind in self._tables:
             return self._tables[kind]
-        table, called = Table(kind, self._columns, whole=self._given.get("as") == "jsonb"), self._name(kind)
+        self._alone()
+        table = Table(kind, self._columns, whole=self._given.get("as") == "jsonb", strict=True)
+        called = self._name(kind)
         if kind not in RECORDS:
-            self._made(self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
-            self._made(self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        former = self._made(called, table.columns, "_key")
+            tables.made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+            tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        others = tables.made(self._base, self.where, called, table.columns, "_key")
+        former = tables.lost(self._base, self._beside(COLUMNS), self.where, called, table.names, others)
         if kind not in RECORDS:
-            index = _quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
+            index = tables.quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
             if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
                 self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} (_url)")
-        incoming = _quoted(f"_in {kind}")
-        typed = ", ".join(f"{_quoted(column.name)} {_TYPES[column.type]}" for column in table.columns)
+        incoming = tables.quoted(f"_in {kind}")
+        typed = ", ".join(f"{tables.quoted(column.name)} {tables.TYPES[column.type]}" for column in table.columns)
         self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")
         self._base.execute(f"CREATE TEMPORARY TABLE {incoming} ({typed}) ON COMMIT DELETE ROWS")
-        listed = ", ".join(map(_quoted, table.names))
+        listed = ", ".join(map(tables.quoted, table.names))
         changed = ", ".join(
-            [f"{_quoted(one)} = excluded.{_quoted(one)}" for one in table.names[1:]]
-            + [f"{_quoted(one)} = NULL" for one in former]
+            [f"{tables.quoted(one)} = excluded.{tables.quoted(one)}" for one in table.names[1:]]
+            + [f"{tables.quoted(one)} = NULL" for one in former]
         )
         insert = (
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
@@ -207,42 +204,18 @@ class Postgres:
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
 
-    def _made(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
-        """See that a table is there and has these columns; which else it has that rows may once have had."""
-        found = self._base.execute(
-            "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
-            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
-        ).fetchall()  # fmt: skip
-        known = {column: kind for column, kind, _ in found}
-        if not known:
-            body = ", ".join(f"{_quoted(column.name)} {_TYPES[column.type]}" for column in columns)
-            self._base.execute(f"CREATE TABLE IF NOT EXISTS {called} ({body}, PRIMARY KEY ({key}))")
-            return []
-        if "_key" not in known:
-            raise UsageError(
-                f"table {called} of {self.where} is not gossamer's: name another with ?table=, or ?table=SCHEMA.NAME"
-            )
-        for column in columns:
-            kind, there = _TYPES[column.type], known.get(column.name)
-            if there is not None and there != kind and there not in _WIDER.get(kind, ("text", "character varying")):
-                raise SinkError(
-                    f"{self.where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another "
-                    "table with ?table="
-                )
-        if missing := [column for column in columns if column.name not in known]:
-            added = ", ".join(f"ADD COLUMN IF NOT EXISTS {_quoted(one)} {_TYPES[kind]}" for one, kind in missing)
-            self._base.execute(f"ALTER TABLE {called} {added}")
-        names = {column.name for column in columns}
-        return [column for column, _, own in found if not own and column not in names]
+    def _alone(self) -> None:
+        """Nobody else makes tables until the transaction ends: two who make the same one at once end in an error."""
+        self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:
         called = name(self._given.get("table"), kind, next(iter(self._columns), kind))
         schema, dot, own = called.partition(".") if self._given.get("table") else ("", "", called)
-        return f"{_quoted(schema)}.{_quoted(own)}" if dot else _quoted(called)
+        return f"{tables.quoted(schema)}.{tables.quoted(own)}" if dot else tables.quoted(called)
 
     def _beside(self, own: str) -> str:
         schema, dot, _ = self._given.get("table", "").partition(".")
-        return f"{_quoted(schema)}.{own}" if dot else own
+        return f"{tables.quoted(schema)}.{own}" if dot else own
 
     def _failure(self, error: Any) -> Exception:
         import psycopg
@@ -259,13 +232,6 @@ class Postgres:
                 f"{self.where}: the items do not fit a column that is there: {why}; name another table with ?table="
             )
         return SinkError(f"{self.where}: {why}")
-
-
-def _quoted(called: str) -> str:
-    raw = clean(called).encode()
-    if len(raw) > 63:  # PostgreSQL would cut it, and two might be the same then
-        called = raw[:50].decode("utf-8", "ignore") + hashlib.blake2b(raw, digest_size=6).hexdigest()
-    return '"' + clean(called).replace('"', '""') + '"'
 
 
 def _number(called: str) -> int:

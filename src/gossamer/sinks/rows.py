@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from gossamer.visit import PageRecord, Row
 _WIDE = 2**63
 _STEP = Decimal("1e-9")
 _HUGE = Decimal("1e29")
+_DIGITS = Context(prec=38)
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
@@ -38,8 +39,9 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
     return encode([fitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
 
 
-def fitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """A row with one value for each column; what does not fit is null there and kept in `_extra`."""
+def fitted(columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
+    """A row with one value for each column; what does not fit is null there and kept in `_extra`. `strict`: a text is JSON, too, where
+    the column is."""
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, kind in columns:
@@ -47,7 +49,7 @@ def fitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
         if value is None or value is msgspec.UNSET:
             row[name] = None
             continue
-        row[name] = found = _FIT[kind](value)
+        row[name] = found = text(value) if strict and kind == "json" else _FIT[kind](value)
         if found is None:
             extra[name] = value
     if not data.keys() <= row.keys():
@@ -81,7 +83,7 @@ def _decimal(value: Any) -> str | None:
         return None
     try:
         number = Decimal(str(value))
-        if abs(number) >= _HUGE or number.quantize(_STEP) != number:
+        if number.copy_abs() >= _HUGE or number.quantize(_STEP, context=_DIGITS) != number:
             return None
         return format(number, "f")
     except InvalidOperation:  # NaN, too many digits
@@ -98,6 +100,13 @@ def _time(value: Any) -> str | None:
         return None
 
 
+def _date(value: Any) -> str | None:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        return None
+
+
 def _strings(value: Any) -> list[str] | None:
     if isinstance(value, list | tuple | set | frozenset) and all(isinstance(part, str) for part in value):
         return list(value)
@@ -110,6 +119,6 @@ def _json(value: Any) -> str | None:
 
 
 _FIT: dict[str, Callable[[Any], Any]] = {
-    "int": _int, "float": _float, "str": _str, "bool": _bool, "decimal": _decimal, "time": _time, "strings": _strings,
-    "json": _json,
+    "int": _int, "float": _float, "str": _str, "bool": _bool, "decimal": _decimal, "time": _time, "date": _date,
+    "strings": _strings, "json": _json,
 }  # fmt: skip

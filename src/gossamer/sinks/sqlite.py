@@ -125,7 +125,7 @@ class Sqlite:
     ) -> tuple[tuple[str, ...], tuple[str, str]]:
         """Make or widen the table of a kind inside the transaction; its column names, and what stands around the rows in its upsert.
 
-        `loose`: fields of untyped dicts; then the names are all that the table has, whoever added them.
+        `loose`: fields of untyped dicts; then the names are all that such rows ever had.
         """
         columns = self._declared(kind)
         table = _name(kind)
@@ -133,7 +133,6 @@ class Sqlite:
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
         there = base.execute(f"PRAGMA table_info({table})").fetchall()
         known = {name.lower(): name for _, name, *_ in there}
-        former = [name for _, name, _, must, value, *_ in there if not must and value is None]
         if "_key" not in known:
             raise UsageError(_foreign(self.path, kind))
         if why := _held({name.lower(): kept for _, name, kept, *_ in there}, columns):
@@ -143,12 +142,15 @@ class Sqlite:
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
-        if kind not in RECORDS and (foreign := past.prepare(base, table, _quoted(f"_url of {kind}"))):
+        if foreign := past.prepare(base, table, "" if kind in RECORDS else _quoted(f"_url of {kind}")):
             raise UsageError(_foreign(self.path, foreign))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:
-            between = {*known.values(), *names} - {"_key", EXTRA}
-            names = ("_key", *sorted(between), EXTRA)
+            names = (*names, *(name for name in loose if known.get(name.lower()) == name))
+        ours = past.ours(base, table, names, [name for _, name, kept, *_ in there if not kept])
+        former = [name for _, name, _, must, value, *_ in there if name.lower() in ours and not must and value is None]
+        if kind not in self._columns:
+            names = ("_key", *sorted({*former, *names} - {"_key", EXTRA}), EXTRA)
         listed = ", ".join(map(_quoted, names))
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
         around = head, f" ON CONFLICT (_key) DO UPDATE SET {_changed(names, former)}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gossamer.sinks.history import HISTORY, SIGHTINGS, Past, State, fold, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Past, State, fold, stored
 from gossamer.sinks.jsonl import text, whole
 from gossamer.visit import Row
 
@@ -16,20 +16,32 @@ _ITEMS = (
 )
 
 
-def prepare(base: sqlite3.Connection, table: str, index: str) -> str:
-    """Make what a kind of items needs beside its table; the name of a table that is in the way, '' when none is."""
-    base.execute(
-        f"CREATE TABLE IF NOT EXISTS {HISTORY} (_kind TEXT, _key TEXT, _from TEXT, _until TEXT, _hash TEXT, _data TEXT, "
-        "PRIMARY KEY (_kind, _key, _from)) WITHOUT ROWID"
-    )
-    base.execute(
-        f"CREATE TABLE IF NOT EXISTS {SIGHTINGS} (_kind TEXT, _key TEXT, _run TEXT, PRIMARY KEY (_kind, _key)) WITHOUT ROWID"
-    )
-    base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {table} (_url)")
-    for name, needed in ((HISTORY, "_until"), (SIGHTINGS, "_run")):
-        if needed not in {column for _, column, *_ in base.execute(f"PRAGMA table_info({name})")}:
+_BESIDE = {
+    COLUMNS: ("_table", "_column"), HISTORY: ("_kind", "_key", "_from", "_until", "_hash", "_data"), SIGHTINGS: ("_kind", "_key", "_run"),
+}  # fmt: skip
+_KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
+
+
+def prepare(base: sqlite3.Connection, table: str, index: str = "") -> str:
+    """Make what a kind needs beside its table, one of items (`index`) also its history; the name of a table that is in the way, '' when
+    none is."""
+    if index:
+        base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {table} (_url)")
+    for name, columns in _BESIDE.items() if index else [(COLUMNS, _BESIDE[COLUMNS])]:
+        body, key = (", ".join(some) for some in ([f"{one} TEXT" for one in columns], columns[: _KEYS[name]]))
+        base.execute(f"CREATE TABLE IF NOT EXISTS {name} ({body}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        if not {*columns} <= {column for _, column, *_ in base.execute(f"PRAGMA table_info({name})")}:
             return name
     return ""
+
+
+def ours(base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]) -> set[str]:
+    """Note that these columns of a table are ours; all that are, in small letters. `untyped`: of a table that was made before this was
+    noted."""
+    known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
+    if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
+        base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
+    return known | new
 
 
 def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:

@@ -166,11 +166,12 @@ class HistoryUpserts(Upserts):
 
 
 class Table:
-    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`."""
+    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`. `strict`: the
+    store reads its JSON columns."""
 
-    def __init__(self, kind: str, columns: Columns, *, whole: bool = False) -> None:
+    def __init__(self, kind: str, columns: Columns, *, whole: bool = False, strict: bool = False) -> None:
         declared = None if whole else columns.get(kind)
-        self.whole = declared is None
+        self.whole, self._strict = declared is None, strict
         own = [Column("data", "json"), *(OURS if kind not in RECORDS else ())] if declared is None else declared
         kept = STORED if kind not in RECORDS else ()
         between = [column for column in (*own, *kept) if column.name not in ("_key", EXTRA)]
@@ -188,7 +189,8 @@ class Table:
                 for row, _ in rows
             ]
         else:
-            found = [[*fitted(self.columns, self._whole(row, state)).values()] for row, state in rows]
+            strict = self._strict
+            found = [[*fitted(self.columns, self._whole(row, state), strict=strict).values()] for row, state in rows]
         return [[_cleaned(value) for value in row] for row in found] if careful else found
 
     def _whole(self, row: Row, state: State | None) -> dict[str, Any]:

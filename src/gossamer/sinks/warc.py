@@ -51,6 +51,7 @@ class Warc:
         """See `parts.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
+        self._records.begin(committed)  # also where nothing follows: others may write there before we do again
         if not raws:
             if start < committed or not committed:
                 self.parts.file(start).append(committed - start, b"")
@@ -58,7 +59,6 @@ class Warc:
         if committed - start >= self._most:
             self._end(start, committed)
             start = committed
-        self._records.begin(committed)
         data, lines = self._made(raws, start, committed)
         where = self.parts.where(start)
         cdxj.note(where, committed - start, committed - start + len(data), lines)
