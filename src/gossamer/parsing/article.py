@@ -83,6 +83,8 @@ def main_of(tree: turbohtml.Document) -> Element | None:
             main = article
     if len(headings) == 1 and main is not None and (box := _under(headings[0], main)) is not None:
         main = box
+    if len(headings) == 1 and main is not None and (box := _chaptered(headings[0], main)) is not None:
+        main = box
     if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
         return None
     return _whole(tree, _body(main))
@@ -108,6 +110,16 @@ def _under(heading: Element, main: Element) -> Element | None:
         len(one.text) for one in box.children if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
     ]
     return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
+
+
+def _chaptered(heading: Element, main: Element) -> Element | None:
+    """The section that the page's one heading begins, as in a manual, when what was found is a section in it or a definition."""
+    box = heading.parent
+    if not isinstance(box, Element) or box not in main.ancestors:
+        return None
+    if box.tag != "section" and "section" not in attribute_of(box, "class").split():
+        return None
+    return box if box.select_one("section > h2, .section > h2, dl dd") is not None else None
 
 
 def _article(element: Element) -> Element | None:
