@@ -98,7 +98,8 @@ def price(text: str | float | Decimal | None, currency: str | None = None, decim
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
     text = ("" if text is None else str(text))[:LONGEST].translate(_PLAIN)
-    text = _POINT.sub(".", html.unescape(text) if "&" in text else text)
+    text = html.unescape(text) if "&" in text else text
+    text = text if text.isascii() else _POINT.sub(".", text)
     numbers = _numbers(text)
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:LONGEST])
@@ -164,7 +165,7 @@ def _iso(text: str, places: list[Span], named: str | None) -> str | None:
             text
         )
         return next((code for code in codes if code in known.dollars), "USD")
-    for word, nations, theirs in NATIONS if named else ():
+    for word, nations, theirs in NATIONS if len(named or "") > 3 else ():
         if word.match(named or "") and (nation := nations.search(text)):
             return theirs[(nation.lastindex or 1) - 1]
     return None if named is None else known.iso[named]
@@ -198,7 +199,12 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
         value = _scaled(value, text, numbers[chosen:], decimal, bool(places))
     if value is not None and places and _parts(text, numbers, chosen, places):
         value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
-    elif value is not None and value == value.to_integral_value() and (minor := _minor(text, end, places)):
+    elif (
+        value is not None
+        and value == value.to_integral_value()
+        and numbers[chosen + 1 :]
+        and (minor := _minor(text, end, places))
+    ):
         value += Decimal(minor) / 100
     return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
 
@@ -250,12 +256,12 @@ def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal
     if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
         digits = digits.lstrip(".,")
         digits = digits if "." in digits or "," in digits else f"0.{digits}"
-    if not separator and (sure := _SURE.search(raw)):
+    if not separator and not raw.isdecimal() and (sure := _SURE.search(raw)):
         part = sure[1] or sure[2]
-        digits, separator = f"{re.sub(r'[.,]', '', digits[: -len(part)])}.{part}", "."
+        digits, separator = f"{_bare(digits[: -len(part)])}.{part}", "."
     separator = separator or _separator(digits, three)
     whole, _, part = digits.rpartition(separator) if separator and separator in digits else (digits, "", "")
-    clean = re.sub(r"[.,]", "", whole) + ("." + re.sub(r"[.,]", "", part) if part else "")
+    clean = _bare(whole) + ("." + _bare(part) if part else "")
     if not part and (cents := _CENTS.match(after)):  # 35€ 99
         clean += "." + (cents[1] or cents[2])
     try:
@@ -263,6 +269,10 @@ def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal
     except InvalidOperation:
         return None
     return -value if negative and value else value
+
+
+def _bare(digits: str) -> str:
+    return digits.replace(".", "").replace(",", "")
 
 
 def _separator(digits: str, three: str) -> str | None:
