@@ -67,6 +67,7 @@ _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
 """Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50)."""
+_TWO = re.compile(r"[.,]\d\d$")
 _MINOR = re.compile(
     r"\s*(?:(?:and|et|und|i|y|e|и) )?(\d\d?)\s?(?:коп|gr\b|groszy|ct\b|cents?\b|centimes\b|øre|öre|bani|kuruş|céntimos|haléř)"
 )
@@ -187,6 +188,8 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
     if places:
         near = [min(_distance(at, place) for place in places) for at in numbers]
         chosen = near.index(min(near))
+        if near[chosen + 1 : chosen + 2] == [near[chosen]] and _counts(text, *numbers[chosen : chosen + 2]):
+            chosen += 1
         if chosen and _of_a_name(text, numbers[chosen - 1][0], numbers[chosen][1]):
             numbers[chosen] = (_digits(text, numbers[chosen]), numbers[chosen][1])
         elif chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
@@ -224,6 +227,11 @@ def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None,
 def _of_a_name(text: str, start: int, end: int) -> bool:
     """Whether a number that starts there ends a name, and a price follows behind a dash."""
     return any(_NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
+
+
+def _counts(text: str, one: Span, other: Span) -> bool:
+    """Whether of two numbers around a currency the first counts pieces and the other is the price: `Pack of 6 R$ 5,18`."""
+    return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
 
 
 def _digits(text: str, at: Span) -> int:
