@@ -28,6 +28,7 @@ LINES = f"{LONG}<br><br>" * 3
 MORE = f"<p>{LONG} 4</p>"
 POST = f"<article class=post><time>2</time><h2>H{{}}</h2><div class=in>{BODY}</div><div>Share</div></article>"
 BOX = f"<div><h3>B</h3><p>{LONG} {LONG} {LONG}</p></div>"
+TALK = f"<div class=comment><b>Ann</b><p>{LONG} {{}}</p></div>"
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
     (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
@@ -59,6 +60,14 @@ PAGES = [
     (f"<div><div class=itemIntroText><p>{LONG} 0</div><div class=itemFullText>{BODY}</div></div>", f"{LONG} 0\n\n{TEXT}"),
     (f"<article>{BODY}<table><tr><td><pre class=lnt>1\n2</pre><td><pre>x = 1\nx()</pre></table></article>", f"{TEXT}\n\nx = 1\nx()"),
     (f"<article>{BODY}<table><tr><td class=date>4 May<td>Rain</table></article>", f"{TEXT}\n\n4 May\n\nRain"),
+    (f"<article><h1>Live</h1><p>{LONG} 0</p><div class=feed>{POST.format(1)}{POST.format(2)}</div></article>", f"{LONG} 0\n\nH1\n\n{TEXT}\n\nH2\n\n{TEXT}"),
+    # a manual: sections in the section of the heading, definitions
+    (f"<section><h1>A</h1><section><h2>B</h2>{BODY * 3}</section><section><h2>C</h2>{MORE}</section></section>", f"A\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}\n\nC\n\n{LONG} 4"),
+    (f"<div class=section><h1>A</h1>{MORE}<div class=section><h2>B</h2>{BODY * 3}</div></div>", f"A\n\n{LONG} 4\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}"),
+    (f"<section><h1>A</h1>{MORE}<dl><dt>b()<dd>{BODY}<dt>c()<dd>{BODY * 3}</dl></section>", f"A\n\n{LONG} 4\n\nb()\n\n{TEXT}\n\nc()\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}"),
+    # where all are comments, they are the text; where there is another, they are not
+    (f"<h1>A</h1>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}", f"{LONG} 1\n\nAnn\n\n{LONG} 2\n\nAnn\n\n{LONG} 3"),
+    (f"<h1>A</h1><p>Closed today.</p><div class=comments>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}</div>", "A\n\nClosed today."),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
 ]  # fmt: skip
@@ -83,6 +92,8 @@ DOWN = [
     ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
     ("<nav><a href=/>Home</a></nav><p>text</p><form>Search</form><script>x</script><div class=comments>c</div>", "text"),
     ("<h1>T</h1><div class=story>" + BODY + "</div>", f"# T\n\n{TEXT}"),
+    (f"<h1>T</h1><p>{LONG} 0</p><div class=story>{BODY}</div>", f"# T\n\n{LONG} 0\n\n{TEXT}"),
+    ("<h1>T</h1>" + TALK.format(1) * 3, "# T" + f"\n\n**Ann**\n\n{LONG} 1" * 3),
     ("", ""),
 ]  # fmt: skip
 

@@ -117,3 +117,27 @@ STANDING = {
 def test_availability(name: str) -> None:
     html, word = STANDING[name]
     assert found(f"<h1>Red lamp</h1>{html}").get("availability") == word
+
+
+@pytest.mark.parametrize(
+    ("there", "gone"),
+    [
+        ("在庫あり", "在庫切れ"), ("有貨", "缺貨"), ("재고 있음", "재고 없음"), ("متوفر", "نفدت الكمية"), ("במלאי", "אזל מהמלאי"), ("มีสินค้า", "สินค้าหมด"),
+        ("Saatavilla", "Ei varastossa"), ("Na zalogi", "Ni na zalogi"), ("Na zalihi", "Nema na zalihi"), ("В наличност", "Няма в наличност"),
+        ("Skladom", "Nie je skladom"), ("În stoc", "Indisponibil"), ("Em estoque", "Fora de estoque"), ("Tersedia", "Habis"), ("Na stanie", "Brak na stanie"),
+    ],
+)  # fmt: skip
+def test_availability_in_the_words_of_many_languages(there: str, gone: str) -> None:
+    for text, word in ((there, "InStock"), (gone, "OutOfStock")):
+        assert found(f"<h1>Red lamp</h1><p class=stock>{text}</p>").get("availability") == word
+
+
+@pytest.mark.parametrize(
+    ("brand", "number"),
+    [("Mærke", "Varenummer"), ("العلامة التجارية", "رقم المنتج"), ("מותג", "מק״ט"), ("Zīmols", "Preces kods")],
+)
+def test_labels_in_the_words_of_many_languages(brand: str, number: str) -> None:
+    record = found(
+        f"<h1>Red lamp</h1><table><tr><th>{brand}<td>Nakia<tr><th>{number}<td>RL-77</table>", "https://shop.example/a"
+    )
+    assert (record["brand"], record["sku"]) == ("Nakia", "RL-77")

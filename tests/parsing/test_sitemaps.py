@@ -187,6 +187,11 @@ def test_encodings(body: bytes) -> None:
     assert pages(body) == ["https://e.com/%C3%A4"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_list_in_utf16_has_no_need_of_a_mark(encoding: str) -> None:
+    assert pages("https://e.com/ä\nhttps://e.com/b\n".encode(encoding)) == ["https://e.com/%C3%A4", "https://e.com/b"]
+
+
 def test_gzip_in_members_cut_and_broken() -> None:
     text = (URLSET % "".join(f"<url><loc>/{n}</loc></url>" for n in range(5000))).encode()
     whole = gzip.compress(text)

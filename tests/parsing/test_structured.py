@@ -137,9 +137,15 @@ def test_open_graph_keeps_order_and_repeats_and_forgives_the_body() -> None:
     assert page(html)["opengraph"] == [
         {
             "namespace": {"my": "http://my/#", "og": "http://ogp.me/ns#"},
-            "properties": [["og:title", "T"], ["my:x", "1"], ["og:image", "a"], ["og:image", "b"]],
+            "properties": [["og:title", "T"], ["my:x", "1"], ["og:image", "a"], ["og:image", "b"], ["og:image", "a"]],
         }
     ]
+
+
+def test_open_graph_says_of_each_image_what_it_says_of_all() -> None:
+    both = [["og:image", "a"], ["og:image:width", "9"], ["og:image", "b"], ["og:image:width", "9"]]
+    html = "".join(f"<meta property={name} content={value}>" for name, value in both)
+    assert page(html)["opengraph"][0]["properties"] == both
 
 
 HOSTILE = [

@@ -79,6 +79,7 @@ from gossamer.politeness.robots import LONGEST_DELAY, Robots
         ("Disallow: /x#y", "/x", False),
         ("Disallow nothing at all", "/nothing", True),
         ("Noindex: /x", "/x", True),
+        ("Disallow: $", "/", True),
         # what a URL may look like
         ("Disallow: /", "https://example.com", False),
         ("Disallow: /?q", "https://example.com?q", False),

@@ -60,9 +60,15 @@ def blocks(tree: turbohtml.Document) -> list[Block]:
     if sum(len(block.text) for block in found) < SHORT and (body := tree.select_one("body")) is not None:
         other = _run(_walk(body))
         if sum(len(block.text) for block in other) > sum(len(block.text) for block in found):
-            return other
-        return found or _kept(_walk(body))
+            found = other
+        found = found or _kept(_walk(body))
+        return _discussed(body, found) or found
     return found
+
+
+def _discussed(body: Element, found: list[Block]) -> list[Block]:
+    """The comments of a page on which nobody else says anything; none where somebody does."""
+    return [] if any(map(_says, found)) else _run(_walk(body, discussion=True))
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
@@ -76,6 +82,8 @@ def main_of(tree: turbohtml.Document) -> Element | None:
         if not inside and not around:
             main = article
     if len(headings) == 1 and main is not None and (box := _under(headings[0], main)) is not None:
+        main = box
+    if len(headings) == 1 and main is not None and (box := _chaptered(headings[0], main)) is not None:
         main = box
     if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
         return None
@@ -102,6 +110,16 @@ def _under(heading: Element, main: Element) -> Element | None:
         len(one.text) for one in box.children if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
     ]
     return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
+
+
+def _chaptered(heading: Element, main: Element) -> Element | None:
+    """The section that the page's one heading begins, as in a manual, when what was found is a section in it or a definition."""
+    box = heading.parent
+    if not isinstance(box, Element) or box not in main.ancestors:
+        return None
+    if box.tag != "section" and "section" not in attribute_of(box, "class").split():
+        return None
+    return box if box.select_one("section > h2, .section > h2, dl dd") is not None else None
 
 
 def _article(element: Element) -> Element | None:
@@ -153,9 +171,14 @@ def _paragraphs(element: Element) -> int:
 
 
 def _lead(main: Element) -> list[Block]:
-    """The summary that stands just before the main text."""
+    """The summary that stands just before the main text, or the paragraphs between it and the heading."""
     node = main.previous_sibling
+    before: list[Block] = []
     for _ in range(12):
+        if isinstance(node, Element) and node.tag == "p":
+            before = [block for block in _kept(_walk(node)) if len(block.text) >= GOOD] + before
+        if isinstance(node, Element) and node.tag == "h1":
+            return before
         if isinstance(node, Element) and _LEAD.search(
             parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
         ):
@@ -164,9 +187,9 @@ def _lead(main: Element) -> list[Block]:
     return []
 
 
-def _walk(main: Element) -> list[Block]:
-    """All blocks in an element, those of boilerplate left out."""
-    pruner = Pruner(main)
+def _walk(main: Element, discussion: bool = False) -> list[Block]:
+    """All blocks in an element, those of boilerplate left out; comments stay in a discussion."""
+    pruner = Pruner(main, discussion)
     found: list[Block] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
@@ -267,10 +290,11 @@ def marked_down(page: Document, grows: bool) -> str:
     headings = tree.select("h1")
     outside = len(headings) == 1 and main not in headings[0].ancestors and headings[0] is not main
     heading = " ".join(headings[0].text.split()) if outside else ""
-    prune(main)
+    lead = [block.text for block in _lead(main)]
+    prune(main, main is body and bool(_discussed(body, _kept(_walk(body)))))
     for element in main.select("a[href], img[src]") if page.url else ():
         name = "href" if element.tag == "a" else "src"
         if resolved := page.base.resolve(attribute_of(element, name)):
             element.attrs[name] = resolved + "".join(attribute_of(element, name).partition("#")[1:])
     text = main.to_markdown().strip()
-    return f"# {heading}\n\n{text}" if heading else text
+    return "\n\n".join(filter(None, (heading and f"# {heading}", *lead, text)))

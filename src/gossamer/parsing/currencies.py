@@ -62,18 +62,18 @@ SDG ج.س. ج.س
 MAD د.م. د.م Dirhams DHs
 TND DT د.ت. د.ت D.T.
 DZD DA دج. دج د.ج. د.ج دينار
-LYD LD ل.د. ل.د
+LYD LD ل.د. ل.د د.ل. د.ل
 LBP L£ LL ل.ل. ل.ل
 SYP LS £S ل.س. ل.س
 YER YR ر.ي. ر.ي
-IRR ریال تومان تومن Toman toman
+IRR ر.إ. ریال تومان تومن Toman toman
 AFN ؋ Afs Af
 PKR ₨ روپے روپیہ
 LKR රු. රු
 NPR रु. रु नेरू
 BDT ৳ Tk. Tk tk টাকা টকা
 BTN Nu. Nu
-MVR MRf Rf. Rf .ރ
+MVR MRf Rf. Rf .ރ ރ.
 MUR MURs
 SCR SRe
 ALL Lek lek Lekë
@@ -82,7 +82,7 @@ ANG NAƒ NAf. NAf ƒ
 AOA Kz kwz Kwz
 ARS AR$ ARS$
 AWG Afl. Afl
-BAM KM км
+BAM KM км КМ
 BBD Bds$ BBD$
 BIF FBu Fbu
 BMD BD$
@@ -128,7 +128,7 @@ MKD денари ден. ден
 MMK Ks K
 MNT ₮ төгрөг
 MOP MOP$ MOP
-MRU UM
+MRU UM أ.م. أ.م
 MWK MK
 MZN MT MTn
 NAD N$
@@ -157,7 +157,8 @@ VUV VT Vt
 WST WS$ SAT
 XAF FCFA CFA F.CFA
 XCD EC$
-XPF ₣
+XPF ₣ FCFP CFPF CFP
+XCG Cg.
 ZMW ZK
 ZWL Z$
 DEM DM
@@ -174,7 +175,7 @@ CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP 
 HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD MDL
 MGA MKD MMK MNT MOP MRO MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD
 RUB RUR RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STD STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH
-UGX USD UYU UZS VED VEF VES VND VUV WST XAF XAG XAU XCD XDR XOF XPF YER ZAR ZMK ZMW ZWD ZWL
+UGX USD UYU UZS VED VEF VES VND VUV WST XAF XAG XAU XCD XCG XDR XOF XPF YER ZAR ZMK ZMW ZWD ZWG ZWL
 DEM ITL FRF ESP PTE NLG BEF ATS IEP FIM GRD EEK SIT SKK CYP MTL BTC SPL
 """
 _WORDS = """
@@ -193,6 +194,18 @@ class Spellings(NamedTuple):
     """Those that do so beside a number only: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
     """The codes that a bare `$` may stand for."""
+
+
+NATIONS = (
+    (re.compile("dollar|доллар|долл"), re.compile(
+        "(canad|kanad|канад)|(austral|австрал)|(new zealand|néo-?zéland|neuseel)|(hong[ -]?kong|гонконг)|"
+        "(singap|сингап)|(taiwan|taïwan|тайван)|(jamai[ck])|(trinidad)|(fiji)|(namibi)|(brunei)|(bahami)|(barbadi)|(beli[zs]e)|(liberia)",
+        re.IGNORECASE),
+     ["CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "JMD", "TTD", "FJD", "NAD", "BND", "BSD", "BBD", "BZD", "LRD"]),
+    (re.compile("[Rr]upees"), re.compile("(pakistan)|(sri lanka)|(nepal)|(mauriti)|(seychell)", re.IGNORECASE),
+     ["PKR", "LKR", "NPR", "MUR", "SCR"]),
+)  # fmt: skip
+"""Words of several currencies, and the stems of the countries (in a text beside them) whose they then are."""
 
 
 @lru_cache(maxsize=1)

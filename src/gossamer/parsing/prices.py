@@ -8,15 +8,15 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from gossamer.parsing.currencies import spellings
+from gossamer.parsing.currencies import NATIONS, spellings
 
 LONGEST = 500
 """Characters of a text that are looked at: what is longer is no price."""
 MOST = 20
 """Numbers and currencies in it that are held against each other."""
 _NUMBER = re.compile(
-    r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,]))(?:[-−–]\s?)?"
-    r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])[.,]{1,2}\d[\d.,]*)"
+    r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
+    r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
 )
 _SPLIT = re.compile(  # blanks within what may be a number, but that part no thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
@@ -46,7 +46,7 @@ _UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|days?|weeks?|months?|years?|hours?)\b"
 )
 _PLAIN: dict[int, str | None] = {
-    **dict(zip(map(ord, "，．\n\r\t\u2007\u3000"), ",.   \u00a0 ", strict=True)),
+    **dict(zip(map(ord, "，،⹁．´`\n\r\t\u2007\u3000"), ",,,.''   \u00a0 ", strict=True)),
     **dict.fromkeys(
         map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
     ),
@@ -64,12 +64,19 @@ _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 """A dash in the place of nothing: -.95 are 95 Rappen."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
+_POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
+_SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
+"""Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50)."""
+_TWO = re.compile(r"[.,]\d\d$")
+_MINOR = re.compile(
+    r"\s*(?:(?:and|et|und|i|y|e|и) )?(\d\d?)\s?(?:коп|gr\b|groszy|ct\b|cents?\b|centimes\b|øre|öre|bani|kuruş|céntimos|haléř)"
+)
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
-_LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$")
+_LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$|\$ ?([A-Z]{2})(?![^\W\d_])")
 _CODE = re.compile(r"\d ?([A-Z]{3})(?![^\W\d_])")
 _MINUS = re.compile(r"\s*[-−][^\d\s]")
 _BEFORE = re.compile(r"[.:]?\s*[-−–]?\s?$")
-_AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*")
+_AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*(?:F\s)?")
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -93,6 +100,7 @@ def price(text: str | float | Decimal | None, currency: str | None = None, decim
     """
     text = ("" if text is None else str(text))[:LONGEST].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
+    text = text if text.isascii() else _POINT.sub(".", text)
     numbers = _numbers(text)
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:LONGEST])
@@ -154,8 +162,13 @@ def _iso(text: str, places: list[Span], named: str | None) -> str | None:
     known = spellings()
     if named == "$":
         codes = [text[slice(*at)] for at in places]
-        codes += [known.iso.get(f"{match[1]}$", "") for match in _LETTERS.finditer(text)] + _CODE.findall(text)
+        codes += [known.iso.get(f"{match[1] or match[2]}$", "") for match in _LETTERS.finditer(text)] + _CODE.findall(
+            text
+        )
         return next((code for code in codes if code in known.dollars), "USD")
+    for word, nations, theirs in NATIONS if len(named or "") > 3 else ():
+        if word.match(named or "") and (nation := nations.search(text)):
+            return theirs[(nation.lastindex or 1) - 1]
     return None if named is None else known.iso[named]
 
 
@@ -175,6 +188,8 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
     if places:
         near = [min(_distance(at, place) for place in places) for at in numbers]
         chosen = near.index(min(near))
+        if near[chosen + 1 : chosen + 2] == [near[chosen]] and _counts(text, *numbers[chosen : chosen + 2]):
+            chosen += 1
         if chosen and _of_a_name(text, numbers[chosen - 1][0], numbers[chosen][1]):
             numbers[chosen] = (_digits(text, numbers[chosen]), numbers[chosen][1])
         elif chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
@@ -187,6 +202,13 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
         value = _scaled(value, text, numbers[chosen:], decimal, bool(places))
     if value is not None and places and _parts(text, numbers, chosen, places):
         value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
+    elif (
+        value is not None
+        and value == value.to_integral_value()
+        and numbers[chosen + 1 :]
+        and (minor := _minor(text, end, places))
+    ):
+        value += Decimal(minor) / 100
     return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
 
 
@@ -207,6 +229,11 @@ def _of_a_name(text: str, start: int, end: int) -> bool:
     return any(_NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
+def _counts(text: str, one: Span, other: Span) -> bool:
+    """Whether of two numbers around a currency the first counts pieces and the other is the price: `Pack of 6 R$ 5,18`."""
+    return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
+
+
 def _digits(text: str, at: Span) -> int:
     """Where the digits of a number begin, past its sign."""
     return next((place for place in range(*at) if text[place] not in "-−– "), at[0])
@@ -223,6 +250,13 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
     )  # fmt: skip
 
 
+def _minor(text: str, end: int, places: list[Span]) -> str | None:
+    """The hundredths that are named after a whole number and its currency, as in `12 руб. 50 коп.`."""
+    after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
+    found = _MINOR.match(text, after) if after is not None else None
+    return found[1] if found else None
+
+
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
     """A number with its separators understood: the last of two kinds is the decimal one, a single one is by its digits."""
     negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
@@ -230,9 +264,12 @@ def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal
     if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
         digits = digits.lstrip(".,")
         digits = digits if "." in digits or "," in digits else f"0.{digits}"
+    if not separator and not raw.isdecimal() and (sure := _SURE.search(raw)):
+        part = sure[1] or sure[2]
+        digits, separator = f"{_bare(digits[: -len(part)])}.{part}", "."
     separator = separator or _separator(digits, three)
     whole, _, part = digits.rpartition(separator) if separator and separator in digits else (digits, "", "")
-    clean = re.sub(r"[.,]", "", whole) + ("." + re.sub(r"[.,]", "", part) if part else "")
+    clean = _bare(whole) + ("." + _bare(part) if part else "")
     if not part and (cents := _CENTS.match(after)):  # 35€ 99
         clean += "." + (cents[1] or cents[2])
     try:
@@ -240,6 +277,10 @@ def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal
     except InvalidOperation:
         return None
     return -value if negative and value else value
+
+
+def _bare(digits: str) -> str:
+    return digits.replace(".", "").replace(",", "")
 
 
 def _separator(digits: str, three: str) -> str | None:

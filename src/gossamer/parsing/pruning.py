@@ -39,12 +39,16 @@ HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _BOILERPLATE: Final = re.compile(
     r"(?:^|[\s_-])(?:share|sharing|sharedaddy|social|related(?:[\w-]*)|recommend(?:ed|ations?)?|newsletter|subscribe|subscription|"
     r"promo|promotion|sponsor(?:ed)?|ads?|advert(?:isement|ising)?|banner|comments?|disqus|breadcrumbs?|caption|credits?|byline|"
-    r"author|bio|tags?|toolbar|tools|widget|sidebar|footer|nav|navigation|menu|pagination|pager|popup|modal|cookies?|readmore|more|"
+    r"author|bio|tags?|toolbar|tools|widget|sidebar|footer|nav|navbox|navigation|menu|pagination|pager|popup|modal|cookies?|readmore|more|"
     r"also|gallery|carousel|slideshow|slider|ratings?|print|hidden|sr-only|screen-reader|visually|signup|sign-up|donate|follow|"
     r"teaser|trending|popular|outbrain|taboola|jp-relatedposts|video|player|embed|meta|postmeta|dateline|timestamp|entry-date|"
     r"post-date|copyright|toc|toc-[\w-]+|table-of-contents|lnt|linenos?|line-?numbers?|gutter|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|"
     r"yorum(?:lar)?|addthis|addtoany|wp-caption[\w-]*|(?:ima?ge?|photo|pic|foto)[_-]?(?:descr?|description|credit|text|info))(?:$|"
     r"[\s_-])",
+    re.IGNORECASE,
+)
+_COMMENT: Final = re.compile(
+    r"(?:^|[\s_-])(?:comments?|kommentare?|komentar\w*|commentaires?|comentarios?|commenti|reacties|yorum(?:lar)?)(?:$|[\s_-])",
     re.IGNORECASE,
 )
 _SMALL: Final = re.compile(
@@ -110,9 +114,11 @@ def _kind(name: str) -> int:
 
 
 class Pruner:
-    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of the text."""
+    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of the text,
+    or in a `discussion` a comment."""
 
-    def __init__(self, main: Element) -> None:
+    def __init__(self, main: Element, discussion: bool = False) -> None:
+        self._discussion = discussion
         self._total = size_of(main)
         self._asked = 0
         self._asking = set[Element]()
@@ -163,6 +169,8 @@ class Pruner:
         if not called or element.tag == "blockquote" or element in self._kept:
             return False
         kind = _kind(called)
+        if self._discussion and kind == _LESS and _COMMENT.search(parted(called)):
+            return False
         if kind == _SMALLER:
             return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT)
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
@@ -186,9 +194,9 @@ class Pruner:
         return size_of(element) * 2 > self._total
 
 
-def prune(main: Element) -> None:
-    """Take all that is no part of its text out of an element."""
-    pruner = Pruner(main)
+def prune(main: Element, discussion: bool = False) -> None:
+    """Take all that is no part of its text out of an element; comments stay in a discussion."""
+    pruner = Pruner(main, discussion)
     waiting = [main]
     for _ in range(NODES):
         if not waiting:

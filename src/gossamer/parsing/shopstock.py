@@ -27,6 +27,10 @@ _GONE: Final = (
     r"slutsåld|slut i lager|ej i lager|udsolgt|utsolgt|ikke på lager|loppu|nincs (?:raktáron|készleten)|elfogyott|stokta yok|"
     r"tükendi|stoc epuizat|"
     r"нет в наличии|немає в наявності|распродан|εξαντλ|μη διαθέσιμο|nije dostup|rasprodan|hết hàng|stok habis|"
+    r"fora de (?:estoque|stock)|esgotat|nie je sklad|indisponibil|nu este [iî]n stoc|ei varastossa|няма в наличност|изчерпан|"
+    r"nema na (?:zalihi|stanju)|ni na zalogi|läbi müüdud|išparduot|izpārdot|nav pieejam|εκτός αποθέματος|\bhabis\b|"
+    r"在庫切れ|在庫[はが]あり?ません|入荷待ち|无货|無貨|缺貨|[补補][货貨]中|售完|재고 ?없|نفدت? |نفذت? |غير متاح|"
+    r"ناموجود|אזל |לא במלאי|สินค้าหมด|"
     r"غير متوفر|品切れ|売り切れ|在庫なし|完売|缺货|售罄|已售完|품절"
 )
 _SOON: Final = (
@@ -35,10 +39,12 @@ _SOON: Final = (
 _BACK: Final = r"(?:on |available (?:on|for) )?back-?order|nachbestellt"
 _THERE: Final = (
     r"in stock|instock|available|\d+ (?:left|available)|auf lager|lieferbar|vorrätig|verfügbar|versandfertig|lagernd|en stock|"
+    r"en existencia|in magazzino|na stanie|có hàng|"
     r"disponible|hay stock|em stock|em estoque|dispon[ií]vel|disponibil|op voorraad|leverbaar|skladem|skladom|"
     r"na sklad|dostępn|w magazynie|i lager|på lager|varastossa|raktáron|készleten|stokta|în stoc|в наличии|"
     r"в наявності|есть на складе|διαθέσιμο|na zalih|còn hàng|在庫あり|有货|"
-    r"现货|재고 있음"
+    r"现货|現貨|有[貨库庫]|재고 있음|متوفر|موجود|במלאי|มีสินค้า|na zalogi|laos olemas|yra sandėlyje|pieejam|tersedia|saatavilla|"
+    r"на складі|в наличност|σε απόθεμα"
 )
 _FIRST: Final = r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently )*"
 _STANDING: Final = {
@@ -58,7 +64,8 @@ _BUY: Final = re.compile(
     r"mand)|bestellen|do koš[ií]ka|koupit|kúpiť|do koszyka|"
     r"kup teraz|lägg i|legg i|læg i|lisää ostoskoriin|kosárba|sepete ekle|adaugă în coș|купить|в корзину|купити|"
     r"до кошика|στο καλάθι|u košaricu|mua ngay|vào giỏ|カートに入れる|加入购物车|"
-    r"加入購物車|立即购买|購買|장바구니|/cart/add|place bid",
+    r"加入購物車|立即购买|購買|장바구니|구매하기|カートに追加|購入する|(?:أضف|اضف|إضافة) (?:إلى|الى|ل)|הוס(?:ף|פה) לסל|ใส่ตะกร้า|keranjang|"
+    r"beli sekarang|v košarico|u korpu|į krepšelį|pievienot grozam|lisa (?:ostu)?korvi|количката|به سبد|/cart/add|place bid",
     re.IGNORECASE,
 )
 _MESSAGE: Final = re.compile(

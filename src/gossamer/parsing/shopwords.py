@@ -82,6 +82,8 @@ LABELS: Final = {
         r"(?:katalogov[éeá]|objednac[íi])\s*č[ií]slo|(?:numer|nr|indeks)\s*(?:katalogowy|produktu)|indeks|"
         r"k[óo]d(?:\s*(?:produktu|tovaru|zboží|produs))?|cikkszám|termékkód|vare(?:nr|nummer)\.?|art\.?nr\.?|tuote(?:numero|koodi)|"
         r"(?:ürün|stok)\s*kodu|артикул|код\s*товара|"
+        r"رمز المنتج|رقم المنتج|کد (?:کالا|محصول)|מק[\"״]ט|รหัสสินค้า|kode (?:produk|barang)|prekės kodas|preces kods|tootekood|"
+        r"код (?:товару|на продукта)|"
         r"ebay item number|型号|κωδικός|šifra|mã sản phẩm|상품\s?(?:번호|코드)|品番|商品番号|商品コード|商品编号|货号",
         re.IGNORECASE,
     ),
@@ -95,7 +97,8 @@ LABELS: Final = {
         r"(?:make\s*/\s*)?manufacturer|make(?=\s*:)|brand(?:\s*name)?|marke|hersteller|marca|marka|marque|märke|(?:manufactured|"
         r"made) by|"
         r"fabricante|fabricant|produttore|značka|v[ýy]robc[ae]|producent|merk|vendor(?=\s*:)|"
-        r"varem[æe]rke|varumärke|(?:tuote)?merkki|márka|gyártó|бренд|производител[ья]?|виробник|марка|μάρκα|"
+        r"varem[æe]rke|varumärke|mærke|marcă|producător|zīmols|ražotājs|kaubamärk|tootja|gamintojas|prekės ženklas|znamka|"
+        r"العلامة التجارية|الماركة|برند|מותג|ยี่ห้อ|แบรนด์|(?:tuote)?merkki|márka|gyártó|бренд|производител[ья]?|виробник|марка|μάρκα|"
         r"κατασκευαστής|proizvođač|thương hiệu|merek|브랜드|제조사|ブランド|メーカー|品牌",
         re.IGNORECASE,
     ),

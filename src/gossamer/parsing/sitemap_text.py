@@ -48,8 +48,8 @@ def _decoded(body: bytes) -> str:
     """Text by byte order mark, look of UTF-16 or XML declaration, else UTF-8; what does not fit is U+FFFD."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
-    elif body.startswith((b"<\0", b"\0<")):
-        encoding = "utf-16-le" if body.startswith(b"<") else "utf-16-be"
+    elif len(body) > 1 and (body[0] == 0) != (body[1] == 0):
+        encoding = "utf-16-be" if body[0] == 0 else "utf-16-le"
     else:
         declared = _ENCODING.search(body, 0, 1024)
         name = declared[1].decode("ascii") if declared else "utf-8"

@@ -30,7 +30,7 @@ def structured(body: Body, url: str | None = None, content_type: str | None = No
 
     `json_ld`: the objects, lists of them flattened, `@graph` as it is; broken JSON is read as far as it can be.
     `microdata`: items with `type`, `properties` (name to value, or a list of several), `id`, `value` where there are none.
-    `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties": [[name, content], ...]}`.
+    `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties": [[name, content], ...]}`, repeats kept.
     `rdfa`: nodes of expanded JSON-LD. URLs are absolute where `url` is given.
 
     >>> page = b'<meta property="og:title" content=T><script type="application/ld+json">{"@type": "Book",}</script>'
@@ -70,7 +70,7 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
     spaces: dict[str, str] = {}
     for element in tree.select("html, head"):
         spaces.update(_PREFIX.findall(attribute_of(element, "prefix")))
-    found: dict[tuple[str, str], None] = {}
+    found: list[list[str]] = []
     for meta in tree.select("meta[property][content]"):
         name = attribute_of(meta, "property").strip()
         name = next((f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)), name)
@@ -78,8 +78,8 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
         if colon and space in _NAMESPACES:
             spaces[space] = _NAMESPACES[space]
         if colon and space in spaces:
-            found[name, attribute_of(meta, "content")] = None
-    return [{"namespace": spaces, "properties": [list(pair) for pair in found]}] if found else []
+            found.append([name, attribute_of(meta, "content")])
+    return [{"namespace": spaces, "properties": found}] if found else []
 
 
 def things(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -118,7 +118,7 @@ class Robots:
                 sitemaps[_printable(value)] = None
             elif kind in (_ALLOW, _DISALLOW):
                 block.closed = True
-                if value:
+                if value and value != "$":  # the end of a path that is empty: none is
                     block.lines.append((kind == _ALLOW, number, value))
             elif (seconds := _delay(value) if kind == _DELAY else _interval(value)) is not None:
                 block.delays.append((block.agents, seconds))
