@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,29 @@ def test_a_file_of_others_is_not_emptied_for_a_crawl_that_cannot_begin(room: Pat
     code, _, err = gossamer(room, "crawl", f"{web}/", "-O", "out.jsonl", "--attempts", "nowhere/x.csv")
     assert (code, err.count("\n")) == (2, 1)
     assert (room / "out.jsonl").read_text() == '{"of": "others"}\n'
+
+
+def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_rows_go(room: Path, web: str) -> None:
+    bounds = (
+        "--scope",
+        "prefix",
+        "--exclude",
+        "/9 *$",
+        "--depth",
+        "7",
+        "--seen",
+        "exact",
+        "--user-agent",
+        "me/1",
+        "-s",
+        "drop_parameters=a,b",
+    )
+    assert (
+        gossamer(room, "crawl", f"{web}/", "--delay", "0", "--limit", "2", "--name", "c", *bounds, "-o", "a b.jsonl")[0]
+        == 0
+    )
+    said = gossamer(room, "resume", "c")[2].partition("go on with: gossamer ")[2]
+    code, out, err = gossamer(room, *shlex.split(said), "--delay", "0", "--json")
+    assert (code, json.loads(out)["state"]) == (0, "finished"), err
+    rows = [json.loads(line)["url"] for line in (room / "a b.jsonl").read_text().splitlines()]
+    assert len(rows) == len(set(rows)) == json.loads(out)["pages"] > 2
