@@ -168,6 +168,7 @@ class Bench:
     ) -> None:  # fmt: skip
         """What it leaves behind, and the gates that judge it."""
         self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
+        self.reader.beside = "*" if setup.spec.scope == "page" else ""
         self.judge = Judge(setup, self.sites, self.store)
         self.reader.watched = self.judge.watched
         aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""

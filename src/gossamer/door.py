@@ -29,6 +29,7 @@ from gossamer.job import Job, Setup
 from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
+from gossamer.rehearsal import rehearse
 from gossamer.road.reading import last_read
 from gossamer.road.silence import Silence
 from gossamer.seeding import prepare, seed
@@ -69,15 +70,15 @@ async def crawl(
     job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
 ) -> Summary:
     """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
-    taps = taps or Taps()
+    taps, stop = taps or Taps(), stop or asyncio.Event()
     ready(job.settings)
     setup, given = prepare(job, taps.only)
-    stop = stop or asyncio.Event()
     with held(Path(job.settings.data) / setup.crawl, setup.crawl):
         store, embedded = await open_store(job.settings)
         record: Record | None = None
         try:
             setup.store = store.url
+            await rehearse(setup, store)
             record, over = await begin(setup, store, job)
             if over is not None:
                 return over
@@ -225,8 +226,8 @@ class Run:
         assert self.embedded is not None
         await self.store.close()
         url = await asyncio.to_thread(self.embedded.again)
-        fresh = await open_url(url, embedded=True)
-        self.store.client, self.store.url, self.setup.store = fresh.client, url, url
+        self.store.client = (await open_url(url, embedded=True)).client
+        self.store.url = self.setup.store = url
         if self.embedded.alone:
             await everybody_died(self.setup, self.store)
 
@@ -239,8 +240,7 @@ class Run:
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary.pages))
-        (then, pages), (now, _) = self._looks[0], self._looks[-1]
-        rate = (summary.pages - pages) / max(now - then, 1e-9)
+        rate = (summary.pages - self._looks[0][1]) / max(self._looks[-1][0] - self._looks[0][0], 1e-9)
         hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
         told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
         return Live(summary, summary.pending, flying, rate, self._left(summary), told, self._silence.of)

@@ -54,6 +54,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     if only is not None:
         wanted = list(targets.requests(targets.read(only), rejected))
     given, credentials = bared(wanted, job.priority)
+    entries = any(target.kind in ("sitemap", "feed") for target in read)  # they are seeds, met when it is read
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
@@ -73,7 +74,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
         credentials=credentials,
         sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
-        alone=s.processes == 1, open=bool(sources),
+        alone=s.processes == 1, open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
     ), Given(given, sources)  # fmt: skip
 
 

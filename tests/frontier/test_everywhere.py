@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gossamer.errors import Moved, Stale
+from gossamer.frontier import everywhere
 from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.store import Store, connect
 from gossamer.frontier.tally import counts
@@ -110,6 +111,28 @@ async def test_leases_that_ran_out_return_from_all_buckets(store: Store) -> None
     await asyncio.sleep(0.2)
     await frontier.everywhere.sweep()
     assert {claim.crashes for claim in await all_claims(frontier)} == {1}
+
+
+async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_another(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = Frontier(store, "dead", Policy(obey_robots=False, delay=0, per_host=1, lease=1_500))
+    await dead.add(links(dead, "1"))
+    assert len(await all_claims(dead)) == 40
+    lives = frontier_of(store, per_host=1)
+    await lives.add(links(lives, "1"))
+    assert not await all_claims(lives), "each host answers somebody"
+    monkeypatch.setattr(everywhere, "LOOK", 0.0)
+    monkeypatch.setattr(everywhere, "LONG", 100)
+    monkeypatch.setattr(everywhere, "MOST", 256)
+    for _ in range(store.buckets // everywhere.MOST + 1):
+        await lives.everywhere.sweep()
+    assert not await all_claims(lives), "a lease that may be renewed yet is left alone"
+    await asyncio.sleep(1.7)
+    for _ in range(store.buckets // everywhere.MOST + 1):
+        await lives.everywhere.sweep()
+    assert len(await all_claims(lives)) == 40
+    assert (await counts(store, "dead"))["open"] == 40, "what it had out waits for it"
 
 
 async def test_a_host_is_free_when_its_request_landed(store: Store) -> None:

@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "children", "submitted"}, {"door"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted"}, {"door"},
     {"api", "trial", "submit", "reparsing", "querying"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -199,7 +199,35 @@ def _now(record: Record) -> str:
 
 
 def command(record: Record) -> str:
-    """What takes a crawl up again, but for its options."""
+    """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and limits are not in it."""
     import shlex
 
-    return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(record.spec.targets)} --name {record.name}"
+    from gossamer.frontier.crawls import BOUNDS, Spec
+
+    usual, spec = Spec([]), record.spec
+    words = [*spec.targets, "--name", record.name]
+    for bound in BOUNDS:
+        value = getattr(spec, bound)
+        if value == getattr(usual, bound) or (bound == "user_agent" and value.startswith("gossamer/")):
+            continue
+        if bound == "drop":
+            words += ["-s", f"drop_parameters={','.join(value)}"]
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{bound.replace('_', '-')}", str(one)]
+    for output in _outputs(record):
+        words += ["-o", output]
+    return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(words)}"
+
+
+def _outputs(record: Record) -> list[str]:
+    """The outputs that were named on the command line: those of the site files come with them."""
+    from gossamer.errors import GossamerError
+    from gossamer.sites import load_all
+
+    try:
+        sites = load_all(record.spec.targets) if record.sites else []
+    except GossamerError:
+        return []
+    own = {output for site in sites for output in site.site.sinks}
+    return [output for output in record.outputs if output not in own]

@@ -5,6 +5,7 @@ No bucket waits for another: what fails in passing is left out and comes again i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     from gossamer.frontier.verbs import Frontier
 
 
+LOOK, LONG, MOST = 10.0, 5_000, 8
+"""Seconds between looks for leases of crawls that nobody runs; ms that they must be over; buckets that are looked at in one."""
+
+
 class Everywhere:
     """One crawl's frontier in all buckets of its store."""
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
         self._turns = Turns(frontier)
+        self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
         """Seconds from now until a host may start, of the buckets (all, or these) in which hosts wait."""
@@ -52,6 +58,25 @@ class Everywhere:
         """Return the claims whose lease ran out."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
         for reply in await self._store.run_all("sweep", [(bucket, self._frontier.sweeping()) for bucket in over]):
+            self._came(reply)
+        if time.monotonic() >= self._looked + LOOK:
+            await self._sweep_others()
+
+    async def _sweep_others(self) -> None:
+        """Claims of a crawl that died hold slots of hosts that we wait for, too, and nobody else would return them."""
+        self._looked, outages = time.monotonic(), self._frontier.patience.outages
+        if outages != self._outages:  # who lives renews first
+            self._outages = outages
+            return
+        buckets = [(self._from + j) % self._store.buckets for j in range(min(MOST, self._store.buckets))]
+        self._from = (buckets[-1] + 1) % self._store.buckets
+        calls = [
+            (group[place], (name.decode(), *self._frontier.sweeping()[1:]))
+            for group, reply in await self._at_servers("lapsed", buckets, LONG)
+            if self._came(reply)
+            for place, name in zip(reply[::2], reply[1::2], strict=True)
+        ]
+        for reply in await self._store.run_all("sweep", calls):
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:

@@ -33,6 +33,7 @@ _SHARED = {
     "claim": ("prelude", "queue", "enough", "limits", "change", "ready", "grant"),
     "heads": ("prelude", "ready"),
     "sweep": ("prelude", "queue"),
+    "lapsed": ("prelude",),
     "dead": ("prelude", "queue", "spill"),
     "move": ("prelude", "queue", "spill"),
     "refill": ("prelude", "queue", "spill"),

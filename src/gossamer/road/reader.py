@@ -48,8 +48,8 @@ class Reader:
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
         """Hears of each page before it is read."""
-        self.run = ""
-        """The run's name, for the items of sites of which a whole run sees all."""
+        self.run, self.beside = "", ""
+        """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps are inside as seeds (`*`)."""
         self.watched: frozenset[str] = frozenset()
         """Fields whose coverage is watched: pages that lack one are kept."""
         self.functions = any(one.site.functions for one in sites)
@@ -279,7 +279,7 @@ class Reader:
             depth = claim.request.depth
             for entry in pages:
                 one = Request(str(entry), referrer=page.url, priority=claim.request.priority)
-                self.taker.request(one, taken, beside=claim.host)
+                self.taker.request(one, taken, beside=self.beside or claim.host)
             for entry in sitemaps if depth < 3 else ():
                 self.taker.request(
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
