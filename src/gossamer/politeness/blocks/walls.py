@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gossamer.politeness.blocks.answer import Answer, Block, clip
+from gossamer.politeness.blocks.answer import Answer, Block, clip, code
 from gossamer.politeness.blocks.marks import (
     AGAIN,
     ASKED,
@@ -46,7 +46,7 @@ from gossamer.politeness.blocks.words import (
 
 def captcha(page: Answer) -> Block | None:
     """A captcha that is the whole page; one in a form that asks for something else is the form's."""
-    if not page.alone or page.status in (404, 410) or not any(word in page.low for word in SIGHTS):
+    if not page.alone or page.status in (404, 410) or not page.marked or not any(word in page.low for word in SIGHTS):
         return None
     if page.fields or page.links > 25:
         return None
@@ -187,7 +187,7 @@ def _names(page: Answer) -> bool:
 
 
 def _article(page: Answer) -> bool:
-    return page.marks(b"<article", b"<main", b"<nav", b"<time") != ()
+    return code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
 
 
 def _kind(page: Answer, check: bool, verdict: bool) -> str:
