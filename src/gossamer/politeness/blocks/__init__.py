@@ -50,6 +50,7 @@ _PLACES = (
 _MORE = (
     b"obot",
     b"uman",
+    b"bots",
     b"locked",
     b"anned",
     b"enied",
@@ -64,7 +65,8 @@ _TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
 _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
-    rb"|request|sorry|wait|challenge|ddos|visitor system"
+    rb"|request|sorry|wait|challenge|ddos|visitor system|access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte"
+    rb"|solicitud|demasiad|disponib|acesso|accesso|coda|fila|wacht|toegang|zablok|engel|akses|browser|required|members|country"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words of the titles of notices, in lower case."""

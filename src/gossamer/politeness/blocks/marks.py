@@ -187,7 +187,7 @@ DEFAULTS = re.compile(
     r"welcome to nginx!|apache2 (?:ubuntu|debian) default page.{0,20}|apache http server test page.{0,60}"
     r"|test page for the (?:apache|nginx) .{0,60}"
     r"|iis windows(?: server)?|welcome to (?:caddy|openresty|tengine)!?|default web site page"
-    r"|web server's default page|index of /"
+    r"|web server's default page|(?:default|domain) (?:parallels )?plesk.{0,20}page|domain default page|index of /"
 )
 LIMITED = re.compile(
     r"too many requests|rate.?limit|slow down|zu viele anfragen|trop de requêtes|demasiadas|слишком много"

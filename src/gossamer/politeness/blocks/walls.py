@@ -26,6 +26,7 @@ from gossamer.politeness.blocks.marks import (
     URL,
     WIDGETS,
 )  # fmt: skip
+from gossamer.politeness.blocks.spoken import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
 from gossamer.politeness.blocks.words import (
     ABOUT,
     CHECKS,
@@ -149,6 +150,9 @@ def told(page: Answer) -> Block | None:
     signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
     if title:
         signs = (f"title: {clip(page.title)}", *signs)
+    if page.refuses and not verdict and not check:
+        verdict = next(filter(None, (one.search(page.text) for _, one in FAMILIES)), None)
+        signs += (f"text: {clip(verdict[0])}",) if verdict else ()
     if not signs and not page.title and PLAIN.fullmatch(page.text):
         return Block("generic", "denied", (f"text: {clip(page.text)}",)) if page.status < 400 else None
     if not signs:
@@ -164,10 +168,42 @@ def told(page: Answer) -> Block | None:
         return None
     short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
     plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
-    personal = verdict and short and brief and (not page.title or PERSONAL.match(verdict[0]))
+    personal = (
+        verdict
+        and short
+        and brief
+        and (not page.title or PERSONAL.match(verdict[0]))
+        and (not BARE.match(verdict[0]) or WEB.search(page.text))
+    )
     if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
         return Block("generic", kind, signs)
     return None
+
+
+def spoken(page: Answer) -> Block | None:
+    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of nothing else."""
+    if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
+        return None
+    if page.fields or _article(page) or ABOUT.search(page.title):
+        return None
+    words = len(page.title.split())
+    if words > 8 or (words > 3 and (TOLD.search(page.title) or not ALIKE.search(page.title))):
+        return None
+    for kind, family in FAMILIES:
+        found = family.search(page.text)
+        if found and not TOLD.search(page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]):
+            return _by_text(page, kind, found[0])
+    if made := composed(page.text):
+        return _by_text(page, *made)
+    return None
+
+
+def _by_text(page: Answer, kind: str, sign: str) -> Block:
+    if "captcha" in page.text:
+        kind = "captcha"
+    elif LIMITED.search(page.title + " " + page.text):
+        kind = "rate-limit"
+    return Block("generic", kind, (f"text: {clip(sign)}",))
 
 
 def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
@@ -181,7 +217,12 @@ def _names(page: Answer) -> bool:
     """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a game)."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
-    if rest == page.text or not rest.isascii() or len(rest) <= 30 or any(_said(rest)):
+    if (
+        rest == page.text
+        or any(one.isalpha() and not one.isascii() for one in rest)
+        or len(rest) <= 30
+        or any(_said(rest))
+    ):
         return False
     return ORDERS.search(rest) is None
 
@@ -246,4 +287,4 @@ def _path(url: str) -> str:
         return ""
 
 
-WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, hollow, refused)
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, spoken, hollow, refused)
