@@ -139,20 +139,15 @@ def told(page: Answer) -> Block | None:
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
     direct = DIRECT.search(page.text[:200])
-    if (
-        not page.refuses
-        and not title
-        and not direct
-        and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400)
-    ):
+    long = len(page.text) > 400 or (not boxed and len(page.title.split()) > 3)
+    if long and not (page.refuses or title or direct):
         return None
     verdict, check = _said(page.text)
+    if page.refuses and not verdict and not check:
+        verdict = next(filter(None, (one.search(page.text) for _, one in FAMILIES)), None)
     signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
     if title:
         signs = (f"title: {clip(page.title)}", *signs)
-    if page.refuses and not verdict and not check:
-        verdict = next(filter(None, (one.search(page.text) for _, one in FAMILIES)), None)
-        signs += (f"text: {clip(verdict[0])}",) if verdict else ()
     if not signs and not page.title and PLAIN.fullmatch(page.text):
         return Block("generic", "denied", (f"text: {clip(page.text)}",)) if page.status < 400 else None
     if not signs:
@@ -161,9 +156,8 @@ def told(page: Answer) -> Block | None:
         return None
     kind = _kind(page, bool(check), bool(verdict))
     if page.refuses and page.status not in (401, 402):
-        if verdict or check or (title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)):
-            return _edge(page, kind, (*signs, f"status {page.status}"))
-        return None
+        named = title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)
+        return _edge(page, kind, (*signs, f"status {page.status}")) if verdict or check or named else None
     if page.fields or page.links > 12 or page.status >= 400 or _article(page):
         return None
     short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
