@@ -65,11 +65,15 @@ _TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
 _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
-    rb"|request|sorry|wait|challenge|ddos|visitor system|access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte"
-    rb"|solicitud|demasiad|disponib|acesso|accesso|coda|fila|wacht|toegang|zablok|engel|akses|browser|required|members|country"
+    rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words of the titles of notices, in lower case."""
+_BRIEF = re.compile(
+    rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
+    rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
+)
+"""More of them, where the page is small."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
@@ -144,6 +148,8 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
     usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
+    if usual and len(body) <= 4096 and _BRIEF.search(title.lower()):
+        usual = None
     if (usual and len(body) > LARGE) or (shows is not None and shows() > THIN):
         return False
     if usual:
