@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import gzip
 import json
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.politeness.blocks import KINDS, NAMES, Block, block, needs_rendering
+from gossamer.politeness.blocks import KINDS, NAMES, Block, block, needs_rendering, vendors, walls
 from gossamer.politeness.blocks.answer import Answer, visible
+from gossamer.politeness.blocks.marks import CODE, WIDGETS
+from gossamer.politeness.blocks.marks import NOTICES as TABLE
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
 from politeness.block_notices import NONE, NOTICES
@@ -154,3 +157,28 @@ def test_hostile_pages_cost_little(part: bytes) -> None:
 
 def test_what_is_hidden_is_not_read() -> None:
     assert visible(b"a<script>b</script>c<!-- d -->e<style>f").replace(b"</script>", b" ").split() == [b"a", b"c", b"e"]
+
+
+def given_marks() -> set[bytes]:
+    """Each mark that a detector asks for: the constants given to `marks`, and the tables."""
+    found = {mark for _, marks in TABLE for mark in marks} | {mark for _, _, marks in WIDGETS for mark in marks}
+    for module in (vendors, walls):
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "marks":
+                found |= {
+                    part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, bytes)
+                }
+    return found
+
+
+def test_one_pass_tells_of_every_mark() -> None:
+    refusals = {mark for kind, marks in TABLE if kind == "denied" for mark in marks}  # looked for in refusals alone
+    assert len(given_marks()) > 150
+    assert sorted(mark for mark in given_marks() - refusals if not CODE.search(mark)) == []
+
+
+@pytest.mark.parametrize("mark", sorted(given_marks()))
+def test_many_words_hide_no_mark(mark: bytes) -> None:
+    """A page without a usual title is the same block whether it says much or little, where its code tells it."""
+    short, long = (b"<title>DROP</title><script>" + mark + b"</script><p>" + b"kettles " * n for n in (60, 200))
+    assert either(200, HTML, short, URL) == either(200, HTML, long, URL)

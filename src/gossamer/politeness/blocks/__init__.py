@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 from gossamer.media import Body, octets
 from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
+from gossamer.politeness.blocks.marks import CONSENT_URL, LOGIN_URL, URL
 from gossamer.politeness.blocks.vendors import VENDORS
 from gossamer.politeness.blocks.walls import WALLS
+from gossamer.politeness.blocks.words import TITLES
 
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
 
@@ -24,14 +26,12 @@ KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "deco
 
 _FIRST, _LAST = 6 << 10, 1 << 10
 """Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
+SAID = 400
+"""Characters of visible text beyond which words alone tell no notice, unless its title or address does; twice that with a password."""
 LARGE = 24 << 10
 """Bytes beyond which a page with a usual title is no notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that only refusals have."""
-_WORDS = (
-    b"aptcha", b"APTCHA", b"hallenge", b"_Incapsula_Resource", b"KPSDK", b"bm-verify", b"sec-if-cpt",
-    b"ProtectionInitialized", b"gokuProps",
-)  # fmt: skip
 _PLACES = (
     "/sorry/",
     "captcha",
@@ -48,9 +48,9 @@ _PLACES = (
 )
 """Parts of the addresses at which notices stand."""
 _MORE = (
-    *_WORDS,
     b"obot",
     b"uman",
+    b"bots",
     b"locked",
     b"anned",
     b"enied",
@@ -69,6 +69,11 @@ _NOTICE = re.compile(
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words of the titles of notices, in lower case."""
+_BRIEF = re.compile(
+    rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
+    rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
+)
+"""More of them, where the page is small."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
@@ -93,11 +98,8 @@ def block(
     if 300 <= status < 400 or status in (204, 205):
         return None
     known = flat(headers or ())
-    if (
-        status not in REFUSING
-        and _TELLING.isdisjoint(known)
-        and not (_text(known, body) and _odd(status, body, url, shows))
-    ):
+    good = status not in REFUSING and _TELLING.isdisjoint(known)
+    if good and not (_text(known, body) and _odd(status, known, body, url, shows)):
         return None
     page = Answer(status, known, body, url)
     for detector in VENDORS:
@@ -135,7 +137,7 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
     return "html" in kind or (not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<"))
 
 
-def _odd(status: int, body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
+def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
     """Whether a page with a good status is worth a closer look: of few words, and without a usual title or with a word of blocks."""
     if len(body) > HEAD + TAIL:
         return False
@@ -146,10 +148,37 @@ def _odd(status: int, body: bytes, url: str, shows: Callable[[], int] | None) ->
     if not title.isascii():
         title = _TYPOGRAPHY.sub(b" ", title)
     usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
+    if usual and len(body) <= 4096 and _BRIEF.search(title.lower()):
+        usual = None
     if (usual and len(body) > LARGE) or (shows is not None and shows() > THIN):
         return False
     if usual:
         window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
-        if not any(word in window for word in (_WORDS if len(body) > 4096 else _MORE)):
+        if not (_word(window) or (len(body) <= 4096 and any(word in window for word in _MORE))):
             return False
-    return body.count(b"<a ") <= LINKS and not wordy(body)
+    if body.count(b"<a ") > LINKS or (shows is None and wordy(body)):
+        return False
+    return not _plain(Answer(status, known, body, url), shows) and (shows is None or not wordy(body))
+
+
+def _word(page: bytes) -> bool:
+    """Whether a page has a word of challenges. Names of scripts only where there is a script: a brace is found at once, a word is not."""
+    return (
+        b"aptcha" in page or b"hallenge" in page or b"APTCHA" in page or b"_Incapsula_Resource" in page or b"bm-verify" in page
+        or b"sec-if-cpt" in page
+        or (b"{" in page and (b"gokuProps" in page or b"ProtectionInitialized" in page))
+        or (b"K" in page and b"KPSDK" in page)
+    )  # fmt: skip
+
+
+def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
+    """Whether a page says too much for what is told by its words alone, its title and address say nothing, and its code has no mark."""
+    low, title, url = page.low, page.title, page.url.lower()
+    said = SAID if b"password" not in low else 2 * SAID
+    if len(low) < said or not (wordy(low, said) if shows is None else shows() > said):
+        return False
+    if _NOTICE.search(_TYPOGRAPHY.sub(b" ", title.encode("utf-8", "replace"))) or TITLES.fullmatch(title):
+        return False
+    if URL.search(url) or LOGIN_URL.search(url) or CONSENT_URL.match(url):
+        return False
+    return b"denied" not in low and not page.marked

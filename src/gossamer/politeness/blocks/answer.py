@@ -10,6 +10,8 @@ from functools import cached_property
 
 import msgspec
 
+from gossamer.politeness.blocks.marks import CODE
+
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD, TAIL = 96 << 10, 16 << 10
@@ -26,7 +28,6 @@ REFUSING = frozenset(
 _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = re.compile(rb"charset=[\"']?([\w-]{3,20})")
 _HIDDEN = re.compile(rb"<(script|style|noscript|template|svg|title|!--)")
-_TAG = re.compile(rb"<[^<>]*>?")
 _FIELD = re.compile(
     rb"<input(?:[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|(?![^<>]{0,400}type=|[^<>]{0,400}hidden)[^<>]{0,400}>)"
     rb"|<textarea(?![^<>]{0,400}-response)|<select(?![^<>]{0,200}lang)[\s>]"
@@ -67,6 +68,7 @@ class Answer:
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
         self.status, self.body, self.url, self.whole = status, body, url, whole or len(body) <= HEAD + TAIL
         self.headers = flat(headers)
+        self.refuses = status in REFUSING  # it may be a refusal
 
     @cached_property
     def low(self) -> bytes:
@@ -83,7 +85,8 @@ class Answer:
     @cached_property
     def text(self) -> str:
         """What a reader sees, title excepted, in lower case and one line."""
-        return _line(self.decode(_TAG.sub(b" ", visible(self.low))))
+        first, *rest = visible(self.low).split(b"<")
+        return _line(self.decode(b" ".join([first, *[piece.partition(b">")[2] for piece in rest]])))
 
     @cached_property
     def thin(self) -> bool:
@@ -94,11 +97,6 @@ class Answer:
     def alone(self) -> bool:
         """Whether what we see is all there is: a refusal, or a page of hardly any text. Marks of vendors on others are part of a page."""
         return self.refuses or self.thin
-
-    @property
-    def refuses(self) -> bool:
-        """Whether the status may be a refusal."""
-        return self.status in REFUSING
 
     @cached_property
     def fields(self) -> bool:
@@ -115,11 +113,15 @@ class Answer:
         """How many links it has, roughly."""
         return self.low.count(b"<a ")
 
+    @cached_property
+    def marked(self) -> bool:
+        """Whether it may have any mark."""
+        return self.refuses or CODE.search(self.low) is not None
+
     def marks(self, *marks: bytes) -> tuple[str, ...]:
         """Those of the marks (in lower case) that the page's code has, as signs. What a page with a good status shows to readers is
         its text: an article on blocks; unless that text is code, as JSON is."""
-        found = [mark.decode() for mark in marks if mark in self.low]
-        return tuple(f"page: {mark}" for mark in found if self.refuses or mark not in self.text or self.text[0] in "{[")
+        return code(self, marks) if self.marked else ()
 
     def decode(self, raw: bytes) -> str:
         """Text of the page in its charset as declared, else UTF-8. Never fails."""
@@ -131,6 +133,12 @@ class Answer:
             return codecs.lookup(name).decode(raw, "replace")[0] if name != "utf-8" else raw.decode("utf-8", "replace")
         except (LookupError, UnicodeError, AssertionError, TypeError):
             return raw.decode("utf-8", "replace")
+
+
+def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
+    """As `Answer.marks`, of what other pages have too."""
+    found = [mark.decode() for mark in marks if mark in page.low]
+    return tuple(f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{[")
 
 
 def flat(headers: Headers) -> dict[str, str]:
@@ -146,18 +154,18 @@ def flat(headers: Headers) -> dict[str, str]:
     return found
 
 
-def wordy(body: bytes) -> bool:
-    """Whether a page's start surely shows more than THIN characters: cheap, for most pages are nothing but that.
+def wordy(body: bytes, most: int = THIN) -> bool:
+    """Whether a page's start surely shows more characters than that: cheap, for most pages are nothing but that.
 
     >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)
     """
     seen = 0
     for piece in visible(body[:START].lower()).split(b"<"):
-        text = piece[piece.find(b">") + 1 :].strip()
-        seen += (len(text) if text.isascii() else len(text) // 4) - 8 * text.count(b"&") if len(text) > 8 else 0
-        if seen > THIN:
-            return True
+        if len(piece) > 8 and len(text := piece[piece.find(b">") + 1 :].strip()) > 8:
+            seen += (len(text) if text.isascii() else len(text) // 4) - 8 * text.count(b"&")
+            if seen > most:
+                return True
     return False
 
 

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import re
 
+CODE = re.compile(
+    rb"c(?:aptcha|loudf|f-|f_chl|hl|hallenge|pt|odeimage|ha(?<=altcha))"
+    rb"|_(?:px|sec/|chl|validation|id=(?<=incident_id=)|ident_block|identify_cookie|r_blocked|cloudproxy|tmd_|jsl_|arcsjs|qrator"
+    rb"|guard|session(?<=yunsuo_session)|fs-ch|ts=window|dialog)"
+    rb"|p(?:erva|sula|ardon our|unish|erfdrive|erimeterx|x-cloud|rotectionini|rotection(?<=ddosprotection)|expirationcheck"
+    rb"|ider/|assmod|ectra)"
+    rb"|-(?:verify|guard|modal(?<=anomaly-modal))"
+    rb"|\.(?:js(?<=/ips\.js)|safeline|basedflare|bunny-shield|within\.|decrypt|well-known|render(?<=turnstile\.render))"
+    rb"|w(?:swaf|sidchk|insocks|appass|all/)|b(?:obcmn|is(?<=anubis)|lockscript|lock_headline|zns|bpg|lejs)"
+    rb"|k(?:psdk|uprops|ose|s\.com(?<=distilnetworks\.com))"
+    rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
+    rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
+)
+"""What all marks on pages with a good status have one of: a pass that tells of most pages that they have none. Each alternative begins
+with a byte that pages rarely have."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """What every page with a captcha has one of."""
 WIDGETS = (
@@ -172,7 +187,7 @@ DEFAULTS = re.compile(
     r"welcome to nginx!|apache2 (?:ubuntu|debian) default page.{0,20}|apache http server test page.{0,60}"
     r"|test page for the (?:apache|nginx) .{0,60}"
     r"|iis windows(?: server)?|welcome to (?:caddy|openresty|tengine)!?|default web site page"
-    r"|web server's default page|index of /"
+    r"|web server's default page|(?:default|domain) (?:parallels )?plesk.{0,20}page|domain default page|index of /"
 )
 LIMITED = re.compile(
     r"too many requests|rate.?limit|slow down|zu viele anfragen|trop de requêtes|demasiadas|слишком много"

@@ -71,7 +71,7 @@ def datadome(page: Answer) -> Block | None:
         signs = tuple(f"header {name}" for name in ("x-dd-b", "x-datadome", "x-datadome-cid") if name in page.headers)
         if "datadome=" in page.headers.get("set-cookie", ""):
             signs += ("cookie datadome",)
-    named = page.alone and b"captcha-delivery.com" in page.low
+    named = page.alone and page.marked and b"captcha-delivery.com" in page.low
     if named and (found := _DATADOME.search(page.low)) and (page.refuses or found[0].decode() not in page.text):
         signs += (f"page: {found[0].decode()}",)
     if not signs:
@@ -125,7 +125,7 @@ def perimeterx(page: Answer) -> Block | None:
     )  # fmt: skip
     if signs:
         return Block("perimeterx", "captcha", signs)
-    if b'"blockscript"' in page.low and b'"appid":"px' in page.low.replace(b" ", b""):
+    if page.marked and b'"blockscript"' in page.low and b'"appid":"px' in page.low.replace(b" ", b""):
         return Block("perimeterx", "captcha", ("page: blockScript",))
     if page.title.startswith("access to this page has been denied"):
         signs = page.marks(b"_pxappid", b"_pxuuid", b"_pxvid", b"perimeterx", b"px-cloud.net", b"human security")
@@ -147,7 +147,7 @@ def imperva(page: Answer) -> Block | None:
         human = page.marks(b"g-recaptcha", b"h-captcha", b"hcaptcha.com", b"edet=12")
         return Block("imperva", "captcha" if human else "denied", incident + human)
     signs = page.marks(b"onprotectioninitialized", b"reeseskipexpirationcheck", b"isimpervaspasupport")
-    if page.thin and (found := _INCAPSULA_SCRIPT.search(page.low) or _lone_script(page)):
+    if page.thin and page.marked and (found := _INCAPSULA_SCRIPT.search(page.low) or _lone_script(page)):
         signs += (f"page: {found[0].decode()[:40]}",)
     if signs:
         return Block("imperva", "challenge", signs)
@@ -244,7 +244,7 @@ def kasada(page: Answer) -> Block | None:
 def anubis(page: Answer) -> Block | None:
     """Anubis: its proof of work, its refusal."""
     signs: tuple[str, ...] = ()
-    if b"anubis" in page.low and (found := _ANUBIS.search(page.low)):
+    if page.marked and b"anubis" in page.low and (found := _ANUBIS.search(page.low)):
         signs = (f"page: {clip(found[0].decode('latin-1'))}",)
     elif page.alone:
         signs = page.marks(b"/.within.website/x/cmd/anubis/", b"/.within.website/x/xess/")

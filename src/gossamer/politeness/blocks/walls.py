@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gossamer.politeness.blocks.answer import Answer, Block, clip
+from gossamer.politeness.blocks.answer import Answer, Block, clip, code
 from gossamer.politeness.blocks.marks import (
     AGAIN,
     ASKED,
@@ -26,6 +26,7 @@ from gossamer.politeness.blocks.marks import (
     URL,
     WIDGETS,
 )  # fmt: skip
+from gossamer.politeness.blocks.spoken import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
 from gossamer.politeness.blocks.words import (
     ABOUT,
     CHECKS,
@@ -46,7 +47,7 @@ from gossamer.politeness.blocks.words import (
 
 def captcha(page: Answer) -> Block | None:
     """A captcha that is the whole page; one in a form that asks for something else is the form's."""
-    if not page.alone or page.status in (404, 410) or not any(word in page.low for word in SIGHTS):
+    if not page.alone or page.status in (404, 410) or not page.marked or not any(word in page.low for word in SIGHTS):
         return None
     if page.fields or page.links > 25:
         return None
@@ -138,14 +139,12 @@ def told(page: Answer) -> Block | None:
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
     direct = DIRECT.search(page.text[:200])
-    if (
-        not page.refuses
-        and not title
-        and not direct
-        and ((not boxed and len(page.title.split()) > 3) or len(page.text) > 400)
-    ):
+    long = len(page.text) > 400 or (not boxed and len(page.title.split()) > 3)
+    if long and not (page.refuses or title or direct):
         return None
     verdict, check = _said(page.text)
+    if page.refuses and not verdict and not check:
+        verdict = next(filter(None, (one.search(page.text) for _, one in FAMILIES)), None)
     signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
     if title:
         signs = (f"title: {clip(page.title)}", *signs)
@@ -157,17 +156,48 @@ def told(page: Answer) -> Block | None:
         return None
     kind = _kind(page, bool(check), bool(verdict))
     if page.refuses and page.status not in (401, 402):
-        if verdict or check or (title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)):
-            return _edge(page, kind, (*signs, f"status {page.status}"))
-        return None
+        named = title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)
+        return _edge(page, kind, (*signs, f"status {page.status}")) if verdict or check or named else None
     if page.fields or page.links > 12 or page.status >= 400 or _article(page):
         return None
     short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
     plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
-    personal = verdict and short and brief and (not page.title or PERSONAL.match(verdict[0]))
+    personal = (
+        verdict
+        and short
+        and brief
+        and (not page.title or PERSONAL.match(verdict[0]))
+        and (not BARE.match(verdict[0]) or WEB.search(page.text))
+    )
     if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
         return Block("generic", kind, signs)
     return None
+
+
+def spoken(page: Answer) -> Block | None:
+    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of nothing else."""
+    if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
+        return None
+    if page.fields or _article(page) or ABOUT.search(page.title):
+        return None
+    words = len(page.title.split())
+    if words > 8 or (words > 3 and (TOLD.search(page.title) or not ALIKE.search(page.title))):
+        return None
+    for kind, family in FAMILIES:
+        found = family.search(page.text)
+        if found and not TOLD.search(page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]):
+            return _by_text(page, kind, found[0])
+    if made := composed(page.text):
+        return _by_text(page, *made)
+    return None
+
+
+def _by_text(page: Answer, kind: str, sign: str) -> Block:
+    if "captcha" in page.text:
+        kind = "captcha"
+    elif LIMITED.search(page.title + " " + page.text):
+        kind = "rate-limit"
+    return Block("generic", kind, (f"text: {clip(sign)}",))
 
 
 def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
@@ -181,13 +211,18 @@ def _names(page: Answer) -> bool:
     """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a game)."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
-    if rest == page.text or not rest.isascii() or len(rest) <= 30 or any(_said(rest)):
+    if (
+        rest == page.text
+        or any(one.isalpha() and not one.isascii() for one in rest)
+        or len(rest) <= 30
+        or any(_said(rest))
+    ):
         return False
     return ORDERS.search(rest) is None
 
 
 def _article(page: Answer) -> bool:
-    return page.marks(b"<article", b"<main", b"<nav", b"<time") != ()
+    return code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
 
 
 def _kind(page: Answer, check: bool, verdict: bool) -> str:
@@ -246,4 +281,4 @@ def _path(url: str) -> str:
         return ""
 
 
-WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, hollow, refused)
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, spoken, hollow, refused)

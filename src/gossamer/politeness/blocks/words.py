@@ -76,7 +76,8 @@ CHECKS = re.compile(
     r"|nie jesteś robotem|weryfikacja|robot olmadığınızı|güvenlik kontrolü"
     r"|проверяем (?:ваш )?браузер|включите javascript|подтвердити, що ви не робот|är inte en robot|er ikke en robot|et ole robotti"
     r"|nejste robot|nem robot|nu sunte[tț]i (?:un )?robot|không phải (?:là )?(?:người máy|robot)|bukan robot|لست (?:روبوت|برنامج)"
-    r"|(?:点击|进行|開始|开始).{0,8}[验驗][证證]|安全验证|人机验证|验证码|完成.{0,6}验证|拖动.{0,6}滑块|不是机器人|人機驗證|安全驗證|驗證碼"
+    r"|(?:点击|进行|開始|开始).{0,8}[验驗][证證]|安全验证|人机验证|验证码|完成.{0,6}验证|拖动.{0,6}滑块|不是机器人|人機驗證"
+    r"|安全驗證|驗證碼"
     r"|ロボットではありません|セキュリティチェック|認証してください|로봇이 아닙니다|보안 (?:확인|문자)|자동입력 방지"
 )
 """A sentence that wants a proof of this visitor."""
@@ -150,7 +151,8 @@ DIRECT = re.compile(
 )
 """What is said to this visitor, and begins a page only where it is a notice."""
 ABOUT = re.compile(
-    r"\b(?:help|docs?|documentation|reference|blog|wiki|guide|tutorial|faq|glossary|explained|how to|examples?)\b"
+    r"\b(?:help|docs?|documentation|reference|blog|wiki(?:pedia)?|encyclop\w+|dictionary|guide|tutorial|faq|glossary|explained"
+    r"|how to|examples?)\b"
 )
 """What the title of a page on notices has."""
 NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
@@ -199,6 +201,11 @@ LOGIN = re.compile(
     r"|vous devez être connectée? pour|devi (?:effettuare l['’]accesso|accedere) per|você precisa (?:fazer login|entrar) para"
     r"|(?:je|u) moet (?:inloggen|ingelogd zijn) om|du måste (?:logga in|vara inloggad) för|musisz (?:się zalogować"
     r"|być zalogowan[ya]),? aby"
+    r"|you are not logged in or you do not have permission|requires you to be (?:registered and )?logged in"
+    r"|you need an account to (?:see|view|read)"
+    r"|(?:sie müssen|du musst) (?:angemeldet|eingeloggt|registriert) sein,? um|vous devez vous (?:identifier|connecter) pour"
+    r"|debes? (?:iniciar sesión|identificarse|registrarse) para|(?:нужно|необходимо) (?:войти|авторизоваться|зарегистрироваться)(?: на|,)"
+    r"|ログインが必要です|(?:需要|必须)(?:先)?登录(?:后)?(?:才能|方可)"
     r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
     r"|登录后(?:查看|继续)|ログインして(?:ください)?|로그인이 필요"
 )
