@@ -13,8 +13,6 @@ from gossamer.media import Body, octets
 from gossamer.politeness.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
 from gossamer.politeness.blocks.marks import CONSENT_URL, LOGIN_URL, URL
 from gossamer.politeness.blocks.vendors import VENDORS
-from gossamer.politeness.blocks.walls import WALLS
-from gossamer.politeness.blocks.words import TITLES
 
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
 
@@ -105,6 +103,8 @@ def block(
     for detector in VENDORS:
         if found := detector(page):
             return found
+    from gossamer.politeness.blocks.walls import WALLS  # 25 ms of patterns, for what is none of theirs
+
     for wall in WALLS:
         if found := wall(page):
             return found
@@ -173,6 +173,8 @@ def _word(page: bytes) -> bool:
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
     """Whether a page says too much for what is told by its words alone, its title and address say nothing, and its code has no mark."""
+    from gossamer.politeness.blocks.words import TITLES
+
     low, title, url = page.low, page.title, page.url.lower()
     said = SAID if b"password" not in low else 2 * SAID
     if len(low) < said or not (wordy(low, said) if shows is None else shows() > said):
