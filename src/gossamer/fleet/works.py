@@ -209,6 +209,11 @@ class Works:
             if broken or isinstance(error, BaseException):
                 await self._drop(name)
 
+    async def forget(self) -> None:
+        """Drop all crawls: their leases run out."""
+        for name in list(self._at):
+            await self._drop(name)
+
     async def beat(self) -> None:
         """Say that this process still writes its parts of the outputs."""
         for at in list(self._at.values()):
