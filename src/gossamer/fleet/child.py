@@ -52,7 +52,7 @@ class Child:
         await asyncio.wait((work,), timeout=2 * LAST)
         if self._works is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._works.forget(), LAST)
+                await asyncio.wait_for(self._works.close(forget=True), LAST)
         return None
 
     async def _told(self) -> None:

@@ -43,7 +43,7 @@ class Keeper:
         self._weigh, self._drain, self._stop = weigh, drain, stop
         self._over, self._woken = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="keeper", daemon=True)
 
     def start(self) -> None:
         """Begin."""
@@ -57,9 +57,6 @@ class Keeper:
                 self._loop.call_soon_threadsafe(self._woken.set)
         if self._thread.ident is not None:  # else the worker ended before it was ready
             self._thread.join(seconds)
-
-    def _run(self) -> None:
-        asyncio.run(self._keep())
 
     async def _rest(self, seconds: float) -> None:
         """Sleep, until the end at most."""

@@ -209,21 +209,16 @@ class Works:
             if broken or isinstance(error, BaseException):
                 await self._drop(name)
 
-    async def forget(self) -> None:
-        """Drop all crawls: their leases run out."""
-        for name in list(self._at):
-            await self._drop(name)
-
     async def beat(self) -> None:
         """Say that this process still writes its parts of the outputs."""
         for at in list(self._at.values()):
             await at.sign.give()
 
-    async def close(self) -> None:
-        """Leave all crawls."""
+    async def close(self, *, forget: bool = False) -> None:
+        """Leave all crawls, or (`forget`) drop them: their leases run out."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
-                await self._leave(name)
+                await (self._drop(name) if forget else self._leave(name))
 
 
 async def all_given(store: Store, crawl: str) -> bool:
