@@ -41,7 +41,8 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
 class Server:
     """A Valkey of its own on a loopback port, append-only file on."""
 
-    def __init__(self, folder: Path, binary: str = "", host: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Path, binary: str = "", host: str = "127.0.0.1", more: Sequence[str] = ()) -> None:
+        self.more = more
         self.folder, self.host, self.port, self._binary = folder, host, free_port(), binary or valkey_binary()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -65,6 +66,7 @@ class Server:
             "",
             "--appendonly",
             "yes",
+            *self.more,
         ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen([self._binary, *words], stdout=log, stderr=log)

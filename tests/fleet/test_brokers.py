@@ -59,6 +59,19 @@ def test_secrets_are_masked() -> None:
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.parametrize("slots", [None, 8191])
+def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> None:
+    """Whether it serves no slot or some."""
+    (tmp_path / "nodes").mkdir()
+    with Server(tmp_path / "nodes", more=("--cluster-enabled", "yes")) as node:
+        with redis.Redis(port=node.port) as client:
+            if slots is not None:
+                client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, slots)
+        said = brokers.tried(node.url(0), ("http",))
+    assert "node of a Cluster" in said, said
+    assert str(node.port) in said
+
+
 @pytest.fixture
 def web() -> Iterator[Web]:
     with serve(preset("tiny", hosts=4, pages=300, latency=0.01)) as web:

@@ -14,9 +14,12 @@ import os
 import platform
 import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from billiard import current_process  # type: ignore[import-untyped]
 from celery import Celery, signals
 
 from gossamer import __version__
@@ -40,8 +43,13 @@ MEANT = 1.0
 """Seconds after a stop began from which SIGTERM to a child means that child."""
 TASK = "gossamer.slice"
 
-_stopping = mmap.mmap(-1, 1)
-"""One byte that the main process and its children share."""
+WITHIN = 8.0
+"""Seconds after a stop began in which all of its parts end."""
+QUIET = 4.0
+"""Seconds without a slice after which Celery, which was told to stop, has lost its broker."""
+
+_stopping = mmap.mmap(-1, 1 + 256)
+"""Shared by the main process and its children: what the worker was told, and then which child is at work, one byte each."""
 DRAIN, STOP = 1, 2
 """What it says when the worker was told so."""
 
@@ -131,7 +139,8 @@ def slice_(version: object = None, *words: Any, **_: object) -> None:
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
-        after = _Now.runner.run(_Now.child.slice(lane, slot, ticket))
+        with _at_work():
+            after = _Now.runner.run(_Now.child.slice(lane, slot, ticket))
     except GossamerError as error:
         log.warning("slice of slot %s:%d: %s", lane, slot, error)
         return
@@ -140,6 +149,21 @@ def slice_(version: object = None, *words: Any, **_: object) -> None:
             send(lane, slot, after)
         except Exception as error:  # noqa: BLE001 - each transport has errors of its own; a keeper sends it soon
             log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
+
+
+def _place() -> int:
+    """Of this child's byte."""
+    return 1 + int(getattr(current_process(), "index", 0)) % 256
+
+
+@contextlib.contextmanager
+def _at_work() -> Iterator[None]:
+    """The main process sees that this child is."""
+    _stopping[_place()] = 1
+    try:
+        yield
+    finally:
+        _stopping[_place()] = 0
 
 
 def send(lane: str, slot: int, ticket: str) -> None:
@@ -176,14 +200,34 @@ def _ready(**_: Any) -> None:
 @signals.worker_shutting_down.connect
 def _shutting_down(**_: Any) -> None:
     _stopping[0] = STOP
+    _Now.told = _Now.told or time.monotonic()
     if _Now.keeper is not None:
         _Now.keeper.me.state = "stopping"
+    threading.Thread(target=_without_broker, name="stop", daemon=True).start()
+
+
+def _left(least: float) -> float:
+    """Seconds that are left of a stop; without one, and for the last of its parts, `least`."""
+    return max(least, _Now.told + WITHIN - time.monotonic()) if _Now.told else least
+
+
+def _without_broker() -> None:
+    """End when Celery does not: it waits for ever for a broker that takes words and does not answer. No message is of use any more."""
+    quiet = 0.0
+    while quiet < min(QUIET, _left(1.5)):
+        time.sleep(0.1)
+        quiet = 0.0 if any(_stopping[1:]) else quiet + 0.1
+    if _Now.keeper is not None:
+        _Now.keeper.end(_left(0.3))
+    log.warning("Celery waits for its broker: this worker ends without it")
+    logging.shutdown()
+    os._exit(0)
 
 
 @signals.worker_shutdown.connect
 def _shut_down(**_: Any) -> None:
     if _Now.keeper is not None:
-        _Now.keeper.end()
+        _Now.keeper.end(min(5.0, _left(0.3)))
 
 
 def _told() -> bool:
@@ -209,6 +253,7 @@ def _child(**_: Any) -> None:
     from gossamer.process import settle_in
 
     settle_in()
+    _stopping[_place()] = 0
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     _Now.child = Child(Me(_Now.name, settings(), _told, _Now.lanes))
@@ -217,8 +262,8 @@ def _child(**_: Any) -> None:
 @signals.worker_process_shutdown.connect
 def _child_ends(**_: Any) -> None:
     if _Now.child is not None and _Now.runner is not None:
-        with contextlib.suppress(GossamerError):
-            _Now.runner.run(_Now.child.close())
+        with _at_work(), contextlib.suppress(GossamerError, TimeoutError):
+            _Now.runner.run(asyncio.wait_for(_Now.child.close(), _left(0.3) if _Now.told else None))
         _Now.runner.close()
         _Now.child = None
 

@@ -14,6 +14,15 @@ from gossamer.masking import mask
 
 MAILBOX = "celery.pidbox"
 _OBJECT = re.compile(r"[\s:]*<redis\..*")
+OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
+_CLUSTER = (
+    "MOVED",
+    "ot served",
+    "in request don't hash to the same slot",
+    "CROSSSLOT",
+    "CLUSTERDOWN",
+    "in cluster mode",
+)
 SCHEMES = (
     "redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "valkey+sentinel", "amqp", "amqps",
 )  # fmt: skip
@@ -27,10 +36,7 @@ def celery_url(url: str) -> tuple[str, dict[str, Any]]:
     """
     scheme, _, rest = url.partition("://")
     if scheme.endswith("+cluster"):
-        raise ConfigError(
-            f"broker {mask(url)}: Celery cannot use a cluster as its broker: give it a server of its own, "
-            "Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
-        )
+        raise ConfigError(f"broker {mask(url)}: {OTHER}")
     if scheme not in SCHEMES:
         raise ConfigError(f"broker {mask(url)}: the scheme must be one of {', '.join(SCHEMES)}")
     if scheme == "unix":
@@ -125,4 +131,6 @@ def plain(error: BaseException) -> str:
     """A transport's error in one line, without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
+    if any(word in text for word in _CLUSTER):
+        return f"it is a node of a Cluster: {OTHER}"
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

@@ -17,6 +17,10 @@ PATIENCE = 40.0
 """Seconds for which a slice waits for a store that is away; less than it may hang."""
 TICK = 0.5
 """Seconds between looks whether the worker was told to stop."""
+AWAY, STOP = 6.0, 7.8
+"""Seconds that a slice has to end when the worker was told to stop, the store being away or not; what it holds then is visited again."""
+LAST = 0.3
+"""Seconds for a last word to a store that may be away."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -28,10 +32,36 @@ class Child:
         self._store: Store | None = None
         self._works: Works | None = None
         self._halt = asyncio.Event()
-        self._away = False
+        self._away = self._cut = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
         """Crawl for a while. A ticket for the next slice of this slot; None when there is none, or the slot was not ours to take."""
+        self._halt.clear()
+        self._cut = False
+        work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
+        await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+        if told.done():
+            await asyncio.wait((work,), timeout=AWAY)
+            if self._store is not None and not self._store.client.patience.away:
+                await asyncio.wait((work,), timeout=STOP - AWAY)
+        told.cancel()
+        if work.done():
+            return work.result()
+        log.warning("slot %s:%d: the store is away, or slow: what is under way is left to be visited again", lane, slot)
+        self._cut = work.cancel()
+        await asyncio.wait((work,), timeout=2 * LAST)
+        if self._works is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._works.close(forget=True), LAST)
+        return None
+
+    async def _told(self) -> None:
+        """Until the worker is told to stop: then all hears of it here, also while somebody waits for the store."""
+        while not self.me.stopping():  # noqa: ASYNC110 - another process says so
+            await asyncio.sleep(TICK / 2)
+        self._halt.set()
+
+    async def _slice(self, lane: str, slot: int, ticket: str) -> str | None:
         store, works = await self._opened()
         slots = Slots(store)
         if self.me.stopping():
@@ -40,8 +70,18 @@ class Child:
         token = await slots.take(lane, slot, ticket)
         if token is None:
             return None
-        self._halt.clear()
         beating = asyncio.create_task(self._beat(slots, lane, slot, token))
+        try:
+            await self._crawl(works)
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+            with contextlib.suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(LAST if self._cut else None):
+                    await slots.leave(lane, slot, token)
+        return None if self.me.stopping() else await slots.queue(lane, slot)
+
+    async def _crawl(self, works: Works) -> None:
         broken = False
         try:
             await self._until(time.monotonic() + self.me.settings.slice, works)
@@ -50,12 +90,8 @@ class Child:
             raise
         finally:
             self._halt.set()
-            await works.rest(broken or self._away)
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
-            with contextlib.suppress(StoreError):
-                await slots.leave(lane, slot, token)
-        return None if self.me.stopping() else await slots.queue(lane, slot)
+            if not self._cut:
+                await works.rest(broken or self._away)
 
     async def _until(self, end: float, works: Works) -> None:
         look_at = 0.0

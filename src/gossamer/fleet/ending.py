@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,12 +13,13 @@ from msgspec.structs import replace
 from gossamer import sites as site_files
 from gossamer import submitted
 from gossamer.assemble import policy
-from gossamer.errors import GossamerError, SinkAway
+from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.crew import Crew
 from gossamer.frontier.keys import tag
+from gossamer.frontier.policy import Policy
 from gossamer.frontier.slots import Slots
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
@@ -31,6 +33,8 @@ from gossamer.storing import outputs
 log = logging.getLogger("gossamer.worker")
 
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
+SWEEP = 5.0
+"""Seconds between looks for claims whose worker died."""
 SetupOf = Callable[[Task, str], Awaitable[Setup]]
 """The setup of a crawl for the process with this segment."""
 
@@ -40,11 +44,13 @@ class Ending:
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, Tasks(store), Census(store)
+        self._swept = dict[str, float]()
 
     async def look(self, task: Task, setup_of: SetupOf) -> None:
         """Take a crawl that is to end one step further, if its time has come."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
+                await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 await drop_queue(self._store, task.name)
@@ -58,6 +64,17 @@ class Ending:
                         await self._conclude(task, setup_of)
                     _, reason = await Crawls(self._store).state(task.name)
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
+
+    async def _sweep(self, task: Task, setup_of: SetupOf) -> None:
+        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins to while it is to end."""
+        if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
+            return
+        self._swept[task.name] = time.monotonic()
+        try:
+            how = policy((await setup_of(task, "")).job.settings)
+        except ConfigError:  # no key for it here
+            how = Policy()
+        await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: Task, setup_of: SetupOf) -> None:
         """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more are deleted."""

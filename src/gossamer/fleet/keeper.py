@@ -41,23 +41,30 @@ class Keeper:
         self.me = me
         self._url, self._token, self._send = store, token, send
         self._weigh, self._drain, self._stop = weigh, drain, stop
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._over, self._woken = threading.Event(), asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="keeper", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
-    def end(self) -> None:
-        """Take the worker off the list."""
+    def end(self, seconds: float) -> None:
+        """Take the worker off the list, if that can be done in so many seconds."""
         self._over.set()
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                self._loop.call_soon_threadsafe(self._woken.set)
         if self._thread.ident is not None:  # else the worker ended before it was ready
-            self._thread.join(5)
+            self._thread.join(seconds)
 
-    def _run(self) -> None:
-        asyncio.run(self._keep())
+    async def _rest(self, seconds: float) -> None:
+        """Sleep, until the end at most."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), seconds)
 
     async def _keep(self) -> None:
+        self._loop = asyncio.get_running_loop()
         while not self._over.is_set():
             try:
                 await asyncio.create_task(
@@ -65,10 +72,10 @@ class Keeper:
                 )  # a task of its own: a group leaves its task half cancelled
             except* GossamerError as errors:
                 log.warning("%s; trying again", errors.exceptions[0])
-                await asyncio.sleep(1)
+                await self._rest(1)
             except* Exception:  # without a keeper no slot would be filled
                 log.exception("the keeper met a bug and begins anew")
-                await asyncio.sleep(1)
+                await self._rest(1)
 
     async def _until_it_breaks(self) -> None:
         store = await open_url(self._url, embedded=False)
@@ -91,7 +98,7 @@ class Keeper:
             for _ in range(round(BEAT / ORDER)):
                 if self._over.is_set():
                     break
-                await asyncio.sleep(ORDER)
+                await self._rest(ORDER)
                 self._obey(await crew.ordered(self.me.name))
         await crew.leave(self.me.name)
         await crew.unname(self.me.name, self._token)
@@ -113,11 +120,11 @@ class Keeper:
                 began = time.monotonic()
                 while mine and not self._over.is_set():
                     await self._reconcile(store, slots)
-                    await asyncio.sleep(RECONCILE)
+                    await self._rest(RECONCILE)
                     now = time.monotonic()
                     await self._lasted(store, now - began)
                     began = now
-            await asyncio.sleep(RECONCILE)
+            await self._rest(RECONCILE)
 
     async def _reconcile(self, store: Store, slots: Slots) -> None:
         for lane, wanted in (await self._wanted(store)).items():

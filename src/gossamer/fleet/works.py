@@ -214,11 +214,11 @@ class Works:
         for at in list(self._at.values()):
             await at.sign.give()
 
-    async def close(self) -> None:
-        """Leave all crawls."""
+    async def close(self, *, forget: bool = False) -> None:
+        """Leave all crawls, or (`forget`) drop them: their leases run out."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
-                await self._leave(name)
+                await (self._drop(name) if forget else self._leave(name))
 
 
 async def all_given(store: Store, crawl: str) -> bool:

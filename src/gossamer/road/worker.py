@@ -26,7 +26,7 @@ LOOK = 1.0
 """Seconds between looks at the crawl's state."""
 IDLE = 0.5
 """Longest rest in seconds while no visit is under way."""
-GRACE = 8.0
+GRACE = 7.0
 """Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
 ANSWER = 1.0
 """Seconds that a stop waits for claims under way: else their leases would have to run out."""

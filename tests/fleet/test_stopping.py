@@ -1,0 +1,72 @@
+"""SIGTERM to a busy worker while the store or the broker is away, or takes words and says nothing: it ends all the same."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from fleet.crews import Fleet, Server, until
+from gossamer.frontier import keys
+from web import preset, serve
+
+WITHIN = 15.0
+"""Seconds; 10 are promised, on a machine that is not busy otherwise."""
+
+
+@pytest.mark.parametrize(("who", "how"), [("store", "kill"), ("store", "freeze"), ("broker", "freeze")])
+def test_a_stop_waits_for_nobody(tmp_path: Path, who: str, how: str) -> None:
+    with (
+        Server(tmp_path / "store") as store,
+        Server(tmp_path / "broker") as broker,
+        Fleet(tmp_path, store.url(0), [broker.url(0)]) as fleet,
+        serve(preset("tiny", hosts=4, pages=200, latency=0.1)) as web,
+    ):
+        worker = fleet.worker(processes=2)
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.2")
+        until("pages", lambda: fleet.json("status", name)["pages"] > 10)
+        victim = store if who == "store" else broker
+        assert victim.process
+        if how == "kill":
+            victim.kill()
+        else:
+            victim.process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        began = time.monotonic()
+        worker.process.terminate()
+        assert worker.process.wait(60) == 0
+        assert time.monotonic() - began < WITHIN
+        assert "Traceback" not in worker.said()
+        if how == "kill":
+            victim.start()
+        else:
+            victim.process.send_signal(signal.SIGCONT)
+        fleet.worker("again", processes=2)
+        fleet.run("stop", name)
+        summary = fleet.ended(name)
+        assert summary["state"] == "stopped"
+        rows = [row["url"] for row in fleet.rows()]
+        assert len(rows) == len(set(rows)) == summary["pages"]
+
+
+@pytest.mark.parametrize(("verb", "state"), [("stop", "stopped"), ("cancel", "cancelled")])
+def test_a_crawl_ends_when_all_who_worked_on_it_died(fleet: Fleet, server: Server, verb: str, state: str) -> None:
+    """Nobody works on a crawl that is to end; so those who come have to return the claims of the dead."""
+    with serve(preset("tiny", hosts=4, pages=200, latency=1.0)) as web:
+        worker = fleet.worker(processes=2)
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.1")
+        until("pages", lambda: fleet.json("status", name)["pages"] > 10)
+        worker.kill()
+        with redis.Redis(port=server.port) as client:
+            client.hset(keys.record(name), "state", "stopping" if verb == "stop" else "cancelling")
+            leases = list(client.scan_iter(f"{{b:*}}{name}:l", count=1000))
+            assert leases
+            for key in leases:
+                client.zadd(key, dict.fromkeys(client.zrange(key, 0, -1), 1))
+        fleet.worker("again")
+        summary = fleet.ended(name, 40)
+    assert summary["state"] == state
+    assert len(fleet.rows()) == summary["pages"]
