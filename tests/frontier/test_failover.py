@@ -16,7 +16,7 @@ from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.request import Request, pack
 from gossamer.visit import Adds, Claim, Commit, Settle
 from servers.cluster import Cluster, cluster
-from servers.processes import Process
+from servers.processes import Process, followers
 from servers.sentinel import Watched, watched
 from servers.wire import Wire, wire
 
@@ -155,6 +155,28 @@ async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Clus
     finally:
         replica_of(pair, bucket).go_on()
     await asyncio.wait_for(adding, 20)
+
+
+async def test_a_replica_that_came_since_the_last_look_is_waited_for(pair: Watched | Cluster, opened: Opened) -> None:
+    store = await opened(pair.url)
+    frontier = frontier_of(store)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
+    replica = replica_of(pair, bucket)
+    with master_of(pair, bucket).client() as master:
+        replica.kill()
+        await until(lambda: followers(master) == 0)
+        await store.client.servers.look()
+        assert (await store.client.servers.serving(tag(bucket))).replicas == 0
+        replica.start()
+        await until(lambda: followers(master) == 1)
+        replica.halt()
+        try:
+            (got,) = await frontier.everywhere.claim([(bucket, 10)])
+        finally:
+            replica.go_on()
+        assert len(got.claims) == 1
+        assert not got.sure, "the replica that will take over does not know of it"
 
 
 async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str, opened: Opened) -> None:

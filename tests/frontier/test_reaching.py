@@ -155,7 +155,7 @@ async def test_the_wrong_kind_of_server_is_told_with_the_url_to_write(service: W
 
 
 async def test_a_service_behind_sentinels(service: Watched) -> None:
-    assert (await use(service.url)).client.servers.followed
+    assert (await (await use(service.url)).client.servers.serving()).replicas
     said = await refused(service.url.replace(f"/{SERVICE}", "/other"))
     assert "no Sentinel watches 'other'" in said
     assert SERVICE in said

@@ -93,7 +93,7 @@ class Client(redis.Redis):
 
         `confirm`: a reply counts when a replica has what was written, where there are replicas; else it is `Unsure`.
         """
-        if len(commands) == 1 and not transaction and not (confirm and self.servers.followed):
+        if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
                 return [await self._once(*commands[0])]
             except (RedisError, OSError, GossamerError) as error:
@@ -132,21 +132,18 @@ class Client(redis.Redis):
     async def _to(
         self, server: Server, mine: dict[int, Command], replies: list[Any], transaction: bool, confirm: bool
     ) -> None:  # fmt: skip
-        pipe = server.client.pipeline(transaction=transaction)
         sent = list(mine.values())
-        if confirm := confirm and server.replicas > 0:
-            mark = f"{sent[0][0][3]}w"  # a write of its own: what was written before is older
-            sent += [(("SET", mark, "", "PX", WAIT), {}), (("WAIT", 1, WAIT), {})]
-        pipe.command_stack = cast(Any, sent)
-        try:
-            got: list[Any] = await pipe.execute(raise_on_error=False)
-        except (RedisError, OSError) as error:
-            got = [error] * len(sent)
+        followed = server.replicas > 0
         if confirm:
-            *got, _, followers = got
-            if not isinstance(followers, int) or followers < 1:
-                self.servers.stale()
-                got = [reply if isinstance(reply, BaseException) else Unsure(reply) for reply in got]
+            sent += _wait(sent) if followed else [(("INFO", "replication"), {})] * self.servers.may_follow
+        got = await _all(server, sent, transaction)
+        got, more = got[: len(mine)], got[len(mine) :]
+        if more and not followed:  # a replica may have come since the last look
+            server.told(more[0])
+            more = await _all(server, _wait(sent), False) if server.replicas else []
+        if more and not (isinstance(more[-1], int) and more[-1] > 0):
+            self.servers.stale()
+            got = [reply if isinstance(reply, BaseException) else Unsure(reply) for reply in got]
         for j, reply in zip(mine, got, strict=True):
             replies[j] = reply
 
@@ -173,6 +170,21 @@ class Client(redis.Redis):
 
 async def _call(server: Server, *args: Any, **options: Any) -> Any:
     return await server.client.execute_command(*args, **options)  # type: ignore[no-untyped-call] # redis-py leaves it so
+
+
+def _wait(scripts: list[Command]) -> list[Command]:
+    """A write of its own, and who has it: all that was written before is older."""
+    return [(("SET", f"{scripts[0][0][3]}w", "", "PX", WAIT), {}), (("WAIT", 1, WAIT), {})]
+
+
+async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:
+    """The replies to commands sent together; what went wrong stands in a reply's place."""
+    pipe = server.client.pipeline(transaction=transaction)
+    pipe.command_stack = cast(Any, commands)
+    try:
+        return await pipe.execute(raise_on_error=False)
+    except (RedisError, OSError) as error:
+        return [error] * len(commands)
 
 
 class Pipe(Pipeline):

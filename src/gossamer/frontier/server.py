@@ -92,7 +92,12 @@ class Server:
             raise LostInTime(f"{self.place} does not answer within {LOOK:.0f} s") from error
         except NoPermissionError:
             self.info = {}
-        followers = [v for k, v in self.info.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
+        self.told(self.info)
+
+    def told(self, info: Any) -> None:
+        """Who follows it, as its INFO says; where the user may not ask, nobody."""
+        told = info if isinstance(info, dict) else {}
+        followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         self.replicas = sum(one.get("state") == "online" and int(one.get("lag", 0)) <= LAG for one in followers)
 
     async def close(self) -> None:

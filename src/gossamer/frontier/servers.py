@@ -80,9 +80,9 @@ class Servers:
         return list(dict.fromkeys(server for server in self._by_slot if server is not None))
 
     @property
-    def followed(self) -> bool:
-        """Whether some server has replicas."""
-        return any(server.replicas for server in self._by_place.values())
+    def may_follow(self) -> bool:
+        """Whether a replica may take over, known or not: one can come between two looks, and its master go at once."""
+        return self.address.kind in ("sentinel", "cluster") or any(one.replicas for one in self._by_place.values())
 
     def stale(self, *, forget: bool = False) -> None:
         """What the last look found may be otherwise now; `forget`: who asks next looks first."""
