@@ -131,7 +131,7 @@ ABOUT: dict[str, About] = {
     "depth": About(partial(units.count, 0, 1_000_000), "integer", "most links away from a seed"),
     "limit": About(partial(units.count, 1, _MOST), "integer", "most pages of the crawl"),
     "time_limit": About(
-        units.seconds, "number string", "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count"
+        units.span, "number string", "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count"
     ),
     "size_limit": About(units.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"),
     "delay": About(
@@ -144,7 +144,7 @@ ABOUT: dict[str, About] = {
         "what shares one politeness budget: host, domain or ip (address)",
     ),
     "rate": About(units.rate, "number", "most requests a second of the whole crawl"),
-    "lane": About(units.label, "string", "the workers that serve hosts without a site that says otherwise"),
+    "lane": About(units.lane, "string", "the workers that serve hosts without a site that says otherwise"),
     "region": About(
         units.label, "string", "of a crawl: where its hosts are asked from; of a worker: where it is. None: no matter"
     ),
@@ -159,7 +159,7 @@ ABOUT: dict[str, About] = {
     "browser": About(
         units.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
     ),
-    "session": About(units.seconds, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
+    "session": About(units.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"),
     "session_key": About(units.reference, "string", "where the key is that seals log-ins: ${env:NAME} or ${file:PATH}"),
     "proxies": About(units.words, _LIST, "files of proxies; with them nothing goes out without one"),
     "rotation": About(
@@ -182,7 +182,7 @@ ABOUT: dict[str, About] = {
     ),
     "host_bytes": About(units.size, "integer string", "most bytes of bodies of one host as received, or as 10M"),
     "host_time": About(
-        units.seconds, "number string", "longest time from a host's first request on, the crawl being at work, or as 5m"
+        units.span, "number string", "longest time from a host's first request on, the crawl being at work, or as 5m"
     ),
     "seen": About(
         partial(units.one_of, units.SEEN), "string", "how seen URLs are kept: default, exact, or bloom (smallest)"
@@ -193,7 +193,7 @@ ABOUT: dict[str, About] = {
         "string",
         "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
     ),
-    "timeout": About(units.seconds, "number string", "longest time for one page, in seconds or as 90s, 5m"),
+    "timeout": About(units.span, "number string", "longest time for one page, in seconds or as 90s, 5m"),
     "max_size": About(
         units.size, "integer string", "largest body in bytes as received, or as 16M; decoded it may be twice that"
     ),
@@ -219,13 +219,11 @@ ABOUT: dict[str, About] = {
         "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
     ),
     "sites": About(units.line, "string", "folder in which a worker of a fleet has its site files"),
-    "slice": About(
-        units.seconds, "number string", "how long a worker of a fleet crawls before it looks whether to go on"
-    ),
+    "slice": About(units.span, "number string", "how long a worker of a fleet crawls before it looks whether to go on"),
     "recycle_slices": About(
         partial(units.count, 1, 1_000_000), "integer", "slices after which a process of a worker is replaced"
     ),
-    "recycle_time": About(units.seconds, "number string", "time after which a process of a worker is replaced"),
+    "recycle_time": About(units.span, "number string", "time after which a process of a worker is replaced"),
     "recycle_memory": About(units.size, "integer string", "memory beyond which a process of a worker is replaced"),
 }
 

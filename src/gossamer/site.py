@@ -103,7 +103,7 @@ class Site:
         self.unlocker: str = read("unlocker", lambda value: units.line(value) if value else "", unlocker)
         self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
         self.render: rendering.Render = read("render", rendering.read, render)
-        self.lane: str = read("lane", units.label, "http" if lane is None else lane)
+        self.lane: str = read("lane", units.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", units.label, region)
         self.pace: Pace | None = read("pace", _pace, pace)

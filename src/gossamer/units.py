@@ -19,6 +19,7 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """Those of this version, the cheapest first."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _FRAMING = ("content-length", "transfer-encoding")
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -33,10 +34,21 @@ def seconds(value: object) -> float:
     text = scalar(value).strip().lower()
     parts = re.findall(r"(\d{1,12}(?:\.\d{1,9})?)\s*(ms|[smhd])\s*", text)
     if parts and re.fullmatch(r"(?:\d{1,12}(?:\.\d{1,9})?\s*(?:ms|[smhd])\s*)+", text):
-        return float(sum(float(n) * (_SECONDS.get(unit) or 0.001) for n, unit in parts))
-    if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
-        return float(text)
-    raise ValueError("it is a time, such as 30, 90s, 5m or 2h")
+        found = float(sum(float(n) * (_SECONDS.get(unit) or 0.001) for n, unit in parts))
+    elif re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
+        found = float(text)
+    else:
+        raise ValueError("it is a time, such as 30, 90s, 5m or 2h")
+    if found > _LONGEST:
+        raise ValueError("it is a time of at most ten years")
+    return found
+
+
+def span(value: object) -> float:
+    """A time in seconds above 0. Raises ValueError."""
+    if not (found := seconds(value)):
+        raise ValueError("it is a time above 0, such as 30, 90s, 5m or 2h")
+    return found
 
 
 def size(value: object) -> int:
@@ -216,6 +228,14 @@ def label(value: object) -> str:
     text = scalar(value).strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
         raise ValueError("it is a name of letters, digits, - and _, at most 40")
+    return text
+
+
+def lane(value: object) -> str:
+    """The name of a lane. Some are keys that stand beside the queues in the broker, or in a store that is the broker, too."""
+    text = label(value)
+    if text in ("unacked", "unacked_index", "unacked_mutex", "gossamer"):
+        raise ValueError("it is a name that is kept for what stands beside the queues")
     return text
 
 

@@ -32,10 +32,23 @@ def test_times(text: object, seconds: float) -> None:
     assert units.seconds(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "5x", "m5", "-1", "1e9", "nan", "inf", True, None, [1], "9" * 400, "5m5"])
+@pytest.mark.parametrize(
+    "text", ["", "5x", "m5", "-1", "1e9", "nan", "inf", True, None, [1], "9" * 400, "5m5", "3651d"]
+)
 def test_what_is_no_time(text: object) -> None:
     with pytest.raises(ValueError):
         units.seconds(text)
+
+
+def test_a_bound_of_no_time_is_none() -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        units.span("0s")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 41, "unacked", "unacked_index", "gossamer"])
+def test_what_is_no_lane(name: str) -> None:
+    with pytest.raises(ValueError):
+        units.lane(name)
 
 
 @pytest.mark.parametrize(

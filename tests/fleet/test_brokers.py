@@ -141,6 +141,16 @@ def test_a_user_with_the_documented_rights_is_enough_and_one_without_is_told_at_
     assert "Traceback" not in fleet.workers[0].said()
 
 
+def test_doctor_tells_of_a_broker_that_forgets_messages(fleet: Fleet, tmp_path: Path) -> None:
+    with Server(tmp_path / "broker") as broker, redis.Redis(port=broker.port) as client:
+        fleet.brokers = [broker.url(0)]
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        assert not [one for one in fleet.json("doctor") if one["what"] == "broker memory"], "it has no bound"
+        client.config_set("maxmemory", "1gb")
+        found = [one for one in fleet.json("doctor") if one["what"] == "broker memory"]
+    assert [(one["level"], "allkeys-lru" in one["found"]) for one in found] == [("warn", True)]
+
+
 def test_doctor_tells_of_each_broker(fleet: Fleet, server: Server) -> None:
     dead = f"valkey://joe:geheim@127.0.0.1:{free_port()}/0"
     fleet.brokers = [dead, server.url(1)]

@@ -22,6 +22,8 @@ class Shop:
         """Products that nothing links to."""
         self.missing: set[str] = set()
         """Products that answer 404."""
+        self.failing: set[str] = set()
+        """Products that answer 503."""
         self.priceless = 0
         """Each product whose number it divides has no price."""
         self.titles: dict[str, str] = {}
@@ -49,9 +51,10 @@ def serving() -> Iterator[Shop]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            body = made.body(self.path)
+            failing = self.path in made.failing
+            body = None if failing else made.body(self.path)
             data = (body or "none").encode()
-            self.send_response(200 if body is not None else 404)
+            self.send_response(200 if body is not None else 503 if failing else 404)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

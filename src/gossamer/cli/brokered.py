@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 async def brokers(settings: Settings) -> list[Finding]:
     """One for each broker that is named. One that fails is bad where no other serves."""
-    from gossamer.fleet.brokers import tried
+    from gossamer.fleet.brokers import evicts, tried
+    from gossamer.frontier.fitness import NOEVICTION
     from gossamer.masking import mask
 
     if not settings.broker:
@@ -27,7 +28,13 @@ async def brokers(settings: Settings) -> list[Finding]:
     except ConfigError as error:
         return [Finding("broker", "bad", str(error))]
     level = "bad" if all(said) else "warn"
-    return [
-        Finding("broker", level, why, "mend it, or name another broker", 8) if why else Finding("broker", "ok", f"{mask(one)} answers")
-        for one, why in zip(settings.broker, said, strict=True)
-    ]  # fmt: skip
+    findings = []
+    for one, why in zip(settings.broker, said, strict=True):
+        if why:
+            findings.append(Finding("broker", level, why, "mend it, or name another broker", 8))
+            continue
+        findings.append(Finding("broker", "ok", f"{mask(one)} answers"))
+        if policy := await asyncio.to_thread(evicts, one):
+            found = f"{mask(one)}: maxmemory-policy is {policy}: it forgets messages when it is full"
+            findings.append(Finding("broker memory", "warn", found, NOEVICTION))
+    return findings

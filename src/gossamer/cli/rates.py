@@ -29,7 +29,7 @@ def rate(
     if what is None or n is None:
         return asyncio.run(_show(settings, what, as_json))
     try:
-        units.label(what)
+        units.lane(what)
         cap = None if n == "none" else units.rate(n)
     except ValueError as error:
         raise UsageError(f"gossamer rate {what} {n}: {error}, or none") from None

@@ -29,6 +29,7 @@ def worker(
     store: StoreUrl = None, data: Data = None, setting: Setting = None,
 ) -> int:  # fmt: skip
     """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
+    from gossamer import units
     from gossamer.settings import Given, load
 
     try:
@@ -48,8 +49,10 @@ def worker(
         raise UsageError(f"--processes {processes}: a number from 1 to 256, or auto")
     lanes = lane or ["http"]
     for one in lanes:
-        if not one.replace("-", "").replace("_", "").isalnum():
-            raise UsageError(f"--lane {one}: letters, digits, - and _")
+        try:
+            units.lane(one)
+        except ValueError as error:
+            raise UsageError(f"--lane {one}: {error}") from None
     for pair in (
         *(setting or ()),
         *(f"{what}={_text(value)}" for what, value in (*given, ("store", store), ("data", data)) if value),

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from gossamer.page import Failure, Headers, Page
 from gossamer.request import Request
 from gossamer.visit import Asked
 
+At = TypeVar("At")
 WIRE, DECODED = 16 << 20, 32 << 20
 _HTML = ("content-type", "text/html; charset=utf-8")
 
@@ -52,6 +53,28 @@ def key(url: str, method: str = "GET", body: str | None = None) -> str:
     ('http://e.com/', 'http://e.com/ POST a=b')
     """
     return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"
+
+
+def blocked(kept: Kept) -> bool:
+    """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page that it read."""
+    line = kept.asked.block
+    return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
+
+
+def telling(kept: Kept) -> bool:
+    """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it could not be had then."""
+    return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
+
+
+def latest(load: Callable[[At], Kept | None], place: At, earlier: Mapping[At, At]) -> Kept | None:
+    """Of several answers to one URL the last that tells something, else the last; `earlier`: the place before a place."""
+    last = load(place)
+    if last is None or telling(last):
+        return last
+    while (before := earlier.get(place)) is not None:
+        if (found := load(place := before)) is not None and telling(found):
+            return found
+    return last
 
 
 class ArchiveCollector:
@@ -167,7 +190,7 @@ def archive_collector(
 
 
 def archives(paths: Sequence[str]) -> ArchiveCollector:
-    """All that is in these; of several answers to one URL the last in time counts. Raises ConfigError."""
+    """All that is in these; of several answers to one URL the last in time that tells something counts. Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]
@@ -185,9 +208,9 @@ class Several:
         self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> Kept | None:
-        """The last answer in time."""
+        """The last answer in time that tells something, else the last."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
-        return max(found, key=lambda kept: kept.at or 0.0, default=None)
+        return max(found, key=lambda kept: (telling(kept), kept.at or 0.0), default=None)
 
     def urls(self) -> list[str]:
         """Those of all, each once."""

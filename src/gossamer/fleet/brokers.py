@@ -109,6 +109,21 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
     return said
 
 
+def evicts(broker: str, seconds: float = 5.0) -> str:
+    """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or does not say."""
+    kombu: Any = importlib.import_module("kombu")
+    places, options = urls([broker])
+    for place in places:
+        if place.startswith(("redis", "sentinel")):
+            with contextlib.suppress(Exception), kombu.Connection(
+                place, transport_options=options, connect_timeout=seconds
+            ) as connection:  # fmt: skip
+                info = connection.default_channel.client.info("memory")
+                policy = str(info.get("maxmemory_policy", "noeviction"))
+                return policy if info.get("maxmemory") and policy != "noeviction" else ""
+    return ""
+
+
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
     """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing changes."""
     client = channel.client

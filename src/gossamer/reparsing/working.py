@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 import msgspec
 
 from gossamer.assets import REFERENCES
-from gossamer.collectors.archive import ArchiveCollector
+from gossamer.collectors.archive import ArchiveCollector, blocked
 from gossamer.errors import GossamerError
 from gossamer.page import Failure, Page
 from gossamer.parsing.html import DEEP, deep
@@ -93,7 +93,7 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, 
         if kept is None:
             out.unread += 1
             continue
-        if kept.status >= 300 or _blocked(kept.asked.block) or _infrastructure(url, kept.asked):
+        if kept.status >= 300 or blocked(kept) or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
         request = _request(url, kept.asked)
@@ -135,11 +135,6 @@ def _ends(page: Page, deaths: int) -> str:
     return (
         f"it ended a process, and its elements lie more than {DEEP} deep" if deep(page.body, page.content_type) else ""
     )
-
-
-def _blocked(line: str | None) -> bool:
-    """Whether an answer was a block to the crawl, too: one that is empty, or lacks what it must have, is a page that it read."""
-    return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def _infrastructure(url: str, asked: Asked) -> bool:
