@@ -179,6 +179,29 @@ async def test_a_replica_that_came_since_the_last_look_is_waited_for(pair: Watch
         assert not got.sure, "the replica that will take over does not know of it"
 
 
+async def test_a_replica_that_is_being_filled_is_waited_for_shortly(pair: Watched | Cluster, opened: Opened) -> None:
+    store = await opened(pair.url)
+    frontier = frontier_of(store)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
+    replica = replica_of(pair, bucket)
+    with master_of(pair, bucket).client() as master:
+        master.config_set("repl-diskless-sync-delay", 5)
+        master.config_set("repl-backlog-size", 16384)
+        replica.kill()
+        await until(lambda: followers(master) == 0)
+        await store.client.servers.look()
+        master.set(f"{tag(bucket)}much", b"x" * 1_000_000)  # more than the backlog has: the replica must have it all anew
+        replica.start()
+        await until(lambda: master.info("replication")["connected_slaves"] == 1)
+        assert followers(master) == 0
+        master.config_resetstat()
+        (got,) = await frontier.everywhere.claim([(bucket, 10)])
+        assert len(got.claims) == 1
+        assert got.sure, "while it is filled it cannot take over"
+        assert "cmdstat_wait" in master.info("commandstats")
+
+
 async def test_a_store_without_replicas_is_not_asked_for_them(valkey_url: str, opened: Opened) -> None:
     store = await opened(valkey_url)
     frontier = frontier_of(store)

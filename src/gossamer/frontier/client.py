@@ -24,6 +24,8 @@ HOPS = 5
 """Redirections of a Cluster that one call follows."""
 WAIT = 1000
 """Milliseconds in which a replica must have what was written."""
+FILLING = 250
+"""The same while none is online: one that is being filled can lead before it is sent what was written meanwhile."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -33,6 +35,7 @@ class Unsure(NamedTuple):
     reply: Any
 
 
+_WHO: Command = (("INFO", "replication"), {})
 _KEYLESS = frozenset(
     ("PING", "INFO", "TIME", "CONFIG", "SCRIPT", "FLUSHALL", "DBSIZE", "SCAN", "ACL", "CLIENT", "ECHO")
 )
@@ -133,18 +136,14 @@ class Client(redis.Redis):
         self, server: Server, mine: dict[int, Command], replies: list[Any], transaction: bool, confirm: bool
     ) -> None:  # fmt: skip
         sent = list(mine.values())
-        followed = server.replicas > 0
-        if confirm:
-            sent += _wait(sent) if followed else [(("INFO", "replication"), {})] * self.servers.may_follow
+        followed, asks = server.replicas > 0, confirm and self.servers.may_follow
+        if asks:
+            sent += _wait(sent, WAIT) if followed else [_WHO]
         got = await _all(server, sent, transaction)
-        got, more = got[: len(mine)], got[len(mine) :]
-        if more and not followed:  # a replica may have come since the last look
-            server.told(more[0])
-            more = await _all(server, _wait(sent), False) if server.replicas else []
-        if more and not (isinstance(more[-1], int) and more[-1] > 0):
+        if asks and not (_has(got[-1]) if followed else await _kept(server, sent, got[-1])):
             self.servers.stale()
             got = [reply if isinstance(reply, BaseException) else Unsure(reply) for reply in got]
-        for j, reply in zip(mine, got, strict=True):
+        for j, reply in zip(mine, got, strict=False):
             replies[j] = reply
 
     async def _healthy(self) -> None:
@@ -172,9 +171,25 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
     return await server.client.execute_command(*args, **options)  # type: ignore[no-untyped-call] # redis-py leaves it so
 
 
-def _wait(scripts: list[Command]) -> list[Command]:
-    """A write of its own, and who has it: all that was written before is older."""
-    return [(("SET", f"{scripts[0][0][3]}w", "", "PX", WAIT), {}), (("WAIT", 1, WAIT), {})]
+def _wait(scripts: list[Command], most: int) -> list[Command]:
+    """A write of its own, and who has it within so many milliseconds: all that was written before is older."""
+    return [(("SET", f"{scripts[0][0][3]}w", "", "PX", WAIT), {}), (("WAIT", 1, most), {})]
+
+
+def _has(said: Any) -> bool:
+    """Whether WAIT found a replica."""
+    return isinstance(said, int) and said > 0
+
+
+async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
+    """Whether a replica has what was written, or none could take over: one may have come since the last look, as INFO tells."""
+    server.told(who)
+    if not server.replicas and not server.filling:
+        return True
+    wait = _wait(scripts, WAIT if server.replicas else FILLING)
+    _, said, who = await _all(server, [*wait, _WHO], False)
+    server.told(who)
+    return _has(said) or (isinstance(said, int) and not server.replicas)
 
 
 async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:

@@ -58,6 +58,8 @@ class Server:
         self.place = place
         self.replicas = 0
         """Replicas that follow it."""
+        self.filling = 0
+        """Replicas that are being filled: they follow soon."""
         self.info: dict[str, Any] = {}
         kind = "unix" if not place.port else "tls" if address.tls else "tcp"
         base = {
@@ -98,7 +100,8 @@ class Server:
         """Who follows it, as its INFO says; where the user may not ask, nobody."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
-        self.replicas = sum(one.get("state") == "online" and int(one.get("lag", 0)) <= LAG for one in followers)
+        online = [one for one in followers if one.get("state") == "online"]
+        self.replicas, self.filling = sum(int(one.get("lag", 0)) <= LAG for one in online), len(followers) - len(online)
 
     async def close(self) -> None:
         """Let the connections go."""
