@@ -46,7 +46,7 @@ from gossamer.revisit import known
 from gossamer.road.again import versions
 from gossamer.road.apart import Apart
 from gossamer.road.climbing import Climbing
-from gossamer.road.committer import Committer
+from gossamer.road.committer import Committer, company
 from gossamer.road.gate import Gate, Treatment
 from gossamer.road.lanes import BROWSER, moving
 from gossamer.road.merit import Merit
@@ -300,9 +300,11 @@ class Bench:
             idle = (await self.crawls.need(self.setup.crawl)).idle
             self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
         settings = self.setup.job.settings
+        paces = [one.site.pace.per_host for one in self.sites if one.site.pace is not None]
+        slots = min(filter(None, [settings.per_host, *paces]))
         committer = Committer(
             self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl),
-            gathers=max(usual.size_limit, usual.host_bytes) < 0,
+            company=company(slots, settings.concurrency, counted=max(usual.size_limit, usual.host_bytes) >= 0),
         )  # fmt: skip
         committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence]
         worker = Worker(

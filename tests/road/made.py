@@ -14,7 +14,7 @@ from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.page import Failure, Page
 from gossamer.politeness.pace import Delay
 from gossamer.request import Request
-from gossamer.road.committer import Committer
+from gossamer.road.committer import Committer, company
 from gossamer.road.gate import Gate
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
@@ -121,7 +121,7 @@ class Road:
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
         self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
-        self.committer = Committer(self.frontier, self.outputs, gathers=self.frontier.policy.size_limit < 0)
+        self.committer = Committer(self.frontier, self.outputs, company=company(1, 1, counted="size_limit" in policy))
         self.worker = Worker(
             self.frontier, self.visitor, self.committer, buckets=1, concurrency=concurrency, state=self._state, stop=self.stop,
             surprise=lambda claim, error: self.surprises.append((claim, error)), deadline=deadline, ledger=ledger,

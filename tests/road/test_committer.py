@@ -226,11 +226,10 @@ async def test_rows_are_on_the_disk_before_their_claims_are_settled(
     table.outputs.release()
 
 
-async def test_a_busy_worker_gathers(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_busy_worker_gathers(road: Make) -> None:
     """What waits is committed together while the worker has all it can do, without delay when it has not."""
-    monkeypatch.setattr(committing, "GATHER", 60.0)
-    monkeypatch.setattr(committing, "ENOUGH", 5)
     table = road(Net())
+    table.committer.company = committing.Company(60.0, 5, 256)
     visits = await claimed(table, *URLS)
     committer, batches = table.committer, list[int]()
     committer.on_settled = lambda batch: batches.append(len(batch))
@@ -252,10 +251,14 @@ async def test_a_busy_worker_gathers(road: Make, monkeypatch: pytest.MonkeyPatch
     table.outputs.release()
 
 
-async def test_when_much_waits_no_more_is_claimed(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committing, "MOST_VISITS", 5)
+def test_where_hosts_allow_many_at_once_more_is_gathered() -> None:
+    assert [committing.company(slots, 64).most for slots in (1, 255, 256)] == [256, 256, 512]
+
+
+async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:
     net = Net({SEED: links(*(f"/{k}" for k in range(60)))})
     table = road(net, tables=(slow := Table(wait=0.6),), concurrency=4)
+    table.committer.company = committing.Company(0.4, 5, 5)
     await table.add(SEED)
     running = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) >= 5)

@@ -29,7 +29,6 @@ def worker(
     store: StoreUrl = None, data: Data = None, setting: Setting = None,
 ) -> int:  # fmt: skip
     """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
-    from gossamer import units
     from gossamer.settings import Given, load
 
     try:
@@ -47,12 +46,7 @@ def worker(
         )
     if processes != "auto" and not (processes.isdigit() and 1 <= int(processes) <= 256):
         raise UsageError(f"--processes {processes}: a number from 1 to 256, or auto")
-    lanes = lane or ["http"]
-    for one in lanes:
-        try:
-            units.lane(one)
-        except ValueError as error:
-            raise UsageError(f"--lane {one}: {error}") from None
+    lanes = [_lane(one) for one in lane or ["http"]]
     for pair in (
         *(setting or ()),
         *(f"{what}={_text(value)}" for what, value in (*given, ("store", store), ("data", data)) if value),
@@ -61,6 +55,15 @@ def worker(
         os.environ[f"GOSSAMER_{what.strip().upper().replace('-', '_')}"] = text
     load()  # what is in the environment now says the same
     return _run(settings, lanes, os.cpu_count() or 1 if processes == "auto" else int(processes), name)
+
+
+def _lane(name: str) -> str:
+    from gossamer import units
+
+    try:
+        return units.lane(name)
+    except ValueError as error:
+        raise UsageError(f"--lane {name}: {error}") from None
 
 
 def _text(value: object) -> str:

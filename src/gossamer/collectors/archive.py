@@ -66,15 +66,26 @@ def telling(kept: Kept) -> bool:
     return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
 
 
-def latest(load: Callable[[At], Kept | None], place: At, earlier: Mapping[At, At]) -> Kept | None:
-    """Of several answers to one URL the last that tells something, else the last; `earlier`: the place before a place."""
-    last = load(place)
-    if last is None or telling(last):
+class Places(dict[str, At]):
+    """Where answers lie, by URL (or `key`): the last of each, and the ones before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._earlier: dict[At, At] = {}
+
+    def __setitem__(self, name: str, place: At) -> None:
+        if (before := self.get(name)) is not None:
+            self._earlier[place] = before
+        super().__setitem__(name, place)
+
+    def latest(self, name: str, load: Callable[[At], Kept | None]) -> Kept | None:
+        """The last answer that tells something, else the last."""
+        if (place := self.get(name)) is None or (last := load(place)) is None or telling(last):
+            return None if place is None else last
+        while (before := self._earlier.get(place)) is not None:
+            if (found := load(place := before)) is not None and telling(found):
+                return found
         return last
-    while (before := earlier.get(place)) is not None:
-        if (found := load(place := before)) is not None and telling(found):
-            return found
-    return last
 
 
 class ArchiveCollector:

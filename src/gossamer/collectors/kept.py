@@ -8,7 +8,7 @@ from typing import BinaryIO
 import msgspec
 
 from gossamer.collectors.archive import Kept as Answer
-from gossamer.collectors.archive import key, latest
+from gossamer.collectors.archive import Places, key
 from gossamer.collectors.heads import parse, version
 from gossamer.visit import Asked
 
@@ -32,13 +32,12 @@ _line = msgspec.json.Decoder(Line).decode
 
 
 class Kept:
-    """The answers of a folder by URL; of several see `latest`. Raises OSError when it cannot be read."""
+    """The answers of a folder by URL; of several see `Places`. Raises OSError when it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
         self._files: list[BinaryIO] = []
-        self._places: dict[str, tuple[int, int]] = {}
-        self._earlier: dict[tuple[int, int], tuple[int, int]] = {}
+        self._places = Places[tuple[int, int]]()
         self.skipped: list[str] = []
         """Lines that could not be read, 1,000 at most."""
         self.broken: list[str] = []
@@ -50,7 +49,7 @@ class Kept:
                 try:
                     line = _line(text)
                     if line.status != 304:  # the page is as it was: what was stored then counts
-                        self._put(key(line.url, line.asked.method, line.asked.body), (number, at))
+                        self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
                         self.broken.append(f"{file} is broken from byte {at} on ({error})")
@@ -60,13 +59,7 @@ class Kept:
 
     def find(self, url: str, most: int) -> Answer | None:
         """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more; None, too, where it is not whole."""
-        place = self._places.get(url)
-        return None if place is None else latest(lambda one: self._load(one, most), place, self._earlier)
-
-    def _put(self, name: str, place: tuple[int, int]) -> None:
-        if (before := self._places.get(name)) is not None:
-            self._earlier[place] = before
-        self._places[name] = place
+        return self._places.latest(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
         number, at = place

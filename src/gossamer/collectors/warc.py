@@ -19,7 +19,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import url as urls
-from gossamer.collectors.archive import Kept, key, latest
+from gossamer.collectors.archive import Kept, Places, key
 from gossamer.collectors.decoding import BROKEN
 from gossamer.collectors.heads import parse, version
 from gossamer.collectors.stream import MOST_HEAD, PIECE, Place, Record, Stream, header, record
@@ -63,13 +63,12 @@ def files_of(path: Path) -> list[Path]:
 
 
 class Warc:
-    """The responses of a WARC by URL; of several see `latest`. Raises OSError when a file cannot be read."""
+    """The responses of a WARC by URL; of several see `Places`. Raises OSError when a file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
         self._packed: list[bool] = []
-        self._places: dict[str, Place] = {}
-        self._earlier: dict[Place, Place] = {}
+        self._places = Places[Place]()
         self._digests: dict[str, Place] = {}
         self._bodies: dict[Place, Place] = {}
         """Of a revisit: where its body is."""
@@ -86,8 +85,7 @@ class Warc:
 
     def find(self, url: str, most: int) -> Kept | None:
         """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
-        place = self._places.get(url)
-        return None if place is None else latest(lambda one: self._load(one, most), place, self._earlier)
+        return self._places.latest(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
         """All URLs (keys) that are answered, in the order in which they lie in the files."""
@@ -132,7 +130,7 @@ class Warc:
                 continue
             else:
                 self._digests.setdefault(one.digest, place)
-            self._put(urls.parse(one.url) or one.url, place)
+            self._places[urls.parse(one.url) or one.url] = place
         return True
 
     def _enter(self, place: Place, found: Record) -> None:
@@ -151,13 +149,8 @@ class Warc:
             self._bodies[place] = self._bodies.get(known, known)
         elif digest:
             self._digests.setdefault(digest, place)
-        self._put(name, place)
-        return None
-
-    def _put(self, name: str, place: Place) -> None:
-        if (before := self._places.get(name)) is not None:
-            self._earlier[place] = before
         self._places[name] = place
+        return None
 
     def _skip(self, place: Place, why: str) -> None:
         if len(self.skipped) < MOST_SKIPPED:

@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from gossamer.errors import Moved, Stale
 from gossamer.parts import Frontier
@@ -20,21 +21,40 @@ from gossamer.road.likening import Likening
 from gossamer.road.outputs import Append, Outputs
 from gossamer.visit import Adds, Commit, Visit
 
-MOST_VISITS = 256
-"""Visits of one commit, and most that wait for the next one."""
 MOST_BYTES = 32 << 20
 LULL = 0.02
 """Seconds that a lone visit waits for company."""
 COMPANY = 32
-GATHER, ENOUGH = 0.4, 192
-"""Seconds, and visits, until which a busy worker gathers: less than the keeper waits before it frees a host by a call of its own."""
+
+
+class Company(NamedTuple):
+    """For what a busy worker waits."""
+
+    seconds: float
+    """Then it commits; a little later the keeper frees hosts by a call of its own."""
+    enough: int
+    """Visits with which it commits."""
+    most: int
+    """Visits of one commit, and most that wait for the next one."""
+
+
+FEW, MANY = Company(0.4, 192, 256), Company(1.0, 448, 512)
+ROOMY = 4
+"""Times as many visits as a worker makes at once that a host must allow for MANY: else it may wait for slots of what is not settled."""
+
+
+def company(slots: int, concurrency: int, *, counted: bool = False) -> Company:
+    """For what to wait where hosts allow so many requests at once. `counted`: bytes are limited, and what waits is not counted yet."""
+    if counted:
+        return FEW._replace(seconds=0.0)
+    return MANY if slots >= ROOMY * concurrency else FEW
 
 
 class Committer:
-    """Writes and settles what visits ended with. `gathers`: not where bytes are limited, as what waits is not counted yet."""
+    """Writes and settles what visits ended with."""
 
     def __init__(
-        self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None, *, gathers: bool = True
+        self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None, *, company: Company = FEW
     ) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
@@ -47,7 +67,7 @@ class Committer:
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
         """Hear of each visit that is handed over."""
-        self._gathers, self._size = gathers, 0
+        self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -63,7 +83,7 @@ class Committer:
     @property
     def full(self) -> bool:
         """Whether no more visits should begin."""
-        return len(self.waiting) >= MOST_VISITS or self._size >= MOST_BYTES
+        return len(self.waiting) >= self.company.most or self._size >= MOST_BYTES
 
     @property
     def idle(self) -> bool:
@@ -82,7 +102,8 @@ class Committer:
                 await self._wake.wait()
                 continue
             await self._gather()
-            batch, self.waiting = self.waiting[:MOST_VISITS], self.waiting[MOST_VISITS:]
+            most = self.company.most
+            batch, self.waiting = self.waiting[:most], self.waiting[most:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
             await self._commit(batch)
@@ -99,8 +120,8 @@ class Committer:
         """Wait for company where it comes."""
         if len(self.waiting) < COMPANY and not self._closing:
             await asyncio.sleep(LULL)
-        until = self.waiting[0].put_at + GATHER
-        while self._gathers and self.busy() and len(self.waiting) < ENOUGH and self._size < MOST_BYTES // 2:
+        until = self.waiting[0].put_at + self.company.seconds
+        while self.busy() and len(self.waiting) < self.company.enough and self._size < MOST_BYTES // 2:
             if self._closing or time.monotonic() >= until:
                 break
             await asyncio.sleep(LULL)

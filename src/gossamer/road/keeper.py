@@ -16,8 +16,8 @@ from gossamer.visit import Claim, Settle, Visit
 
 RENEW, SWEEP = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps; its turns come every TICK."""
-LATE = 0.5
-"""Seconds after which what waits for its commit frees its host by a call of its own; a busy worker gathers for less."""
+LATE, MORE = 0.5, 0.1
+"""Seconds after which what waits for its commit frees its host by a call of its own: at least so many, and more than a worker gathers."""
 BACK = 3.0
 """Seconds after an outage in which it does not sweep."""
 
@@ -74,7 +74,7 @@ class Keeper:
 
     async def _free_hosts(self) -> bool:
         """What is over but not durable for a while keeps no host waiting; whether there was some."""
-        late = time.monotonic() - LATE
+        late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled():
             name = visit.claim.bucket, visit.claim.token
