@@ -6,7 +6,8 @@ The synthetic web (tests/web, `real2k`) is crawled once a round and output in a 
 system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
 Libraries are loaded before. What a commit costs besides its rows (the sync to the disk above all) is shared by as many rows as it has, so
 those are told, too; under load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as many
-page records, so many a commit.
+page records, so many a commit; beside SQLite and Parquet stands the floor, the bare library fed with the same values: `sqlite3` with as
+many rows a statement and a commit, pyarrow with all rows at once and nothing on the disk before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import asyncio
 import hashlib
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -26,6 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import msgspec
+
 from e2e.runs import job
 from gossamer.door import crawl
 from gossamer.job import Output
@@ -34,12 +38,13 @@ from gossamer.process import settle_in
 from gossamer.road.outputs import Outputs
 from gossamer.sinks.columns import page_columns
 from gossamer.sinks.formats import open_output
+from gossamer.visit import Row
 from sinks.made import page
 from stores.places import running
 from web import preset, serve
 
 FILES = ("jsonl", "csv", "sqlite", "parquet")
-COMPANY = (16, 64, 256)
+COMPANY = (16, 64, 192, 448)
 
 
 def one(spec: str, pages: int) -> None:
@@ -77,14 +82,56 @@ def one(spec: str, pages: int) -> None:
         print(spent[0] / 1000 / summary.pages, summary.pages / commits[0])
 
 
+def made(pages: int) -> list[Row]:
+    """Page records as a crawl makes them, in no order of their keys."""
+    rows = []
+    for n in range(pages):
+        text = hashlib.blake2b(str(n).encode(), digest_size=16).hexdigest()
+        url = f"http://127.0.0.1:8000/{text[:12]}/path-{n}.html"
+        row = page(
+            n, url=url, requested_url=url, canonical=url, referrer=f"http://127.0.0.1:8000/some/path/{n % 99}.html",
+            title=f"Page {n} has a title as long as titles are", content_type="text/html; charset=utf-8", text_hash=text,
+        )  # fmt: skip
+        row.key = url
+        rows.append(row)
+    return rows
+
+
+def bare(name: str, pages: int, company: int) -> float:
+    """The same values to the bare library; microseconds of CPU a page."""
+    names = [column.name for column in page_columns() if column.name != "redirects"]
+    cells = [[row.key, *(getattr(row.data, one, None) for one in names if one != "_key")] for row in made(pages)]
+    cells = [[None if value is msgspec.UNSET else value for value in row] for row in cells]
+    width, rows = len(cells[0]), min(64, company)
+    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
+        if name == "parquet":
+            import pyarrow.parquet
+
+            began = time.thread_time_ns()
+            table = pyarrow.table({str(n): column for n, column in enumerate(zip(*cells, strict=True))})
+            pyarrow.parquet.write_table(table, f"{folder}/out.parquet", compression="zstd")
+            return (time.thread_time_ns() - began) / 1000 / pages
+        base = sqlite3.connect(f"{folder}/out.sqlite", isolation_level=None)
+        base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+        base.execute(f"CREATE TABLE page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})")
+        row = f"({', '.join('?' * width)})"
+        sets = ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width))
+        began = time.thread_time_ns()
+        for at in range(0, pages, company):
+            base.execute("BEGIN IMMEDIATE")
+            for first in range(at, min(at + company, pages), rows):
+                some = cells[first : min(first + rows, at + company)]
+                listed = ", ".join([row] * len(some))
+                values = [value for one in some for value in one]
+                base.execute(f"INSERT INTO page VALUES {listed} ON CONFLICT (c0) DO UPDATE SET {sets}", values)  # noqa: S608
+            base.execute("COMMIT")
+        base.close()
+        return (time.thread_time_ns() - began) / 1000 / pages
+
+
 def alone(spec: str, pages: int, company: int) -> float:
     """Feed one output with page records, `company` a commit; microseconds of CPU a page, closing included."""
-    rows = [
-        page(n, url=f"http://127.0.0.1:8000/some/path/{n}.html", title=f"Page {n} has a title as long as titles are")
-        for n in range(pages)
-    ]
-    for row in rows:
-        row.key = hashlib.blake2b(row.key.encode(), digest_size=16).hexdigest()
+    rows = made(pages)
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         output: Any = open_output(spec.replace("FOLDER", name), {"page": page_columns()}, folder=name, owner="c@1")
         table = hasattr(output, "upsert")
@@ -111,6 +158,9 @@ def fed(names: list[str], pages: int, rounds: int) -> None:
                 alone(spec, 100, company)  # what is loaded once
                 costs.append(statistics.median(alone(spec, pages, company) for _ in range(rounds)))
         print(f"| {name} | {' | '.join(f'{cost:.1f}' for cost in costs)} |", flush=True)
+        if name in ("sqlite", "parquet"):
+            floor = [statistics.median(bare(name, pages, company) for _ in range(rounds)) for company in COMPANY]
+            print(f"| {name}, the bare library | {' | '.join(f'{cost:.1f}' for cost in floor)} |", flush=True)
 
 
 def main() -> None:

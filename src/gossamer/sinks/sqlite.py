@@ -71,15 +71,11 @@ class Sqlite:
         kinds: dict[str, list[Row]] = {}
         for row in rows:
             kinds.setdefault(row.kind, []).append(row)
-        with self._mapped(), self._transaction() as base:
-            for kind, group in kinds.items():
-                found = () if kind in self._columns else loose_names(group)
-                into = self._inserts.get(kind) or self._table(base, kind, found)
-                typed = kind in self._columns
-                if _put(base, kind, into, group, typed):
-                    for row in group:
-                        if why := _put(base, kind, into, [row], typed):
-                            self._refuse(self.path, row, why)
+        with self._mapped():
+            try:
+                self._put(kinds)
+            except sqlite3.IntegrityError:
+                self._put(kinds, singly=True)
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `parts.HistorySink`."""
@@ -100,6 +96,22 @@ class Sqlite:
             self._base.close()
         self._base = None
         self._inserts.clear()
+
+    def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
+        """Write rows by their kind. `singly`: some table has rules that somebody gave it; rows that it refuses are kept aside. (Not always
+        so: what a savepoint keeps costs 2 us a row.)"""
+        with self._transaction() as base:
+            for kind, group in kinds.items():
+                typed = kind in self._columns
+                into = self._inserts.get(kind) or self._table(base, kind, () if typed else loose_names(group))
+                for rows in ([row] for row in group) if singly else [group]:
+                    try:
+                        with _savepoint(base) if singly else contextlib.nullcontext():
+                            _put(base, kind, into, rows, typed)
+                    except sqlite3.IntegrityError as error:
+                        if not singly:
+                            raise
+                        self._refuse(self.path, rows[0], str(error))
 
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
@@ -127,7 +139,7 @@ class Sqlite:
 
         `loose`: fields of untyped dicts; then the names are all that such rows ever had.
         """
-        columns = self._declared(kind)
+        columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
         body = ", ".join(_column(column) for column in columns)
         base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({body})")
@@ -160,18 +172,6 @@ class Sqlite:
             self._inserts[kind] = names, around
         return names, around
 
-    def _declared(self, kind: str) -> list[Column]:
-        declared = self._columns.get(kind)
-        more = STORED if kind not in RECORDS else ()
-        own = (*(declared or OURS), *more)
-        columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
-        lower = [column.name.lower() for column in columns]
-        if twice := {name for name in lower if lower.count(name) > 1}:
-            raise ConfigError(
-                f"SQLite cannot hold the fields {', '.join(sorted(twice))} of {kind}: only their case differs"
-            )
-        return columns
-
     @contextlib.contextmanager
     def _mapped(self) -> Iterator[None]:
         try:
@@ -180,26 +180,44 @@ class Sqlite:
             raise _failure(self.path, error) from error
 
 
-def _put(
-    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row], typed: bool
-) -> str:
-    """Write rows of a kind, or none of them: where the table has rules that somebody gave it, why it refuses them."""
-    base.execute("SAVEPOINT rows")
+def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
+    """The columns of a table: those of its kind, and ours."""
+    more = STORED if kind not in RECORDS else ()
+    own = (*(declared or OURS), *more)
+    columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
+    lower = [column.name.lower() for column in columns]
+    if twice := {name for name in lower if lower.count(name) > 1}:
+        raise ConfigError(
+            f"SQLite cannot hold the fields {', '.join(sorted(twice))} of {kind}: only their case differs"
+        )
+    return columns
+
+
+@contextlib.contextmanager
+def _savepoint(base: sqlite3.Connection) -> Iterator[None]:
+    """All that is done within, or nothing of it."""
+    base.execute("SAVEPOINT row")
     try:
-        if kind not in RECORDS:
-            rows = past.changed(base, _name(kind), rows)
-        cells = values(into[0], rows, cell if typed else loose)
-        try:
-            insert(base, into[1], cells)
-        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
-            insert(base, into[1], [careful(into[0], row) for row in cells])
-    except sqlite3.IntegrityError as error:
-        base.execute("ROLLBACK TO rows")
-        return str(error)
+        yield
+    except sqlite3.IntegrityError:
+        base.execute("ROLLBACK TO row")
+        raise
     finally:
         if base.in_transaction:
-            base.execute("RELEASE rows")
-    return ""
+            base.execute("RELEASE row")
+
+
+def _put(
+    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row], typed: bool
+) -> None:
+    """Write rows of a kind."""
+    if kind not in RECORDS:
+        rows = past.changed(base, _name(kind), rows)
+    cells = values(into[0], rows, cell if typed else loose)
+    try:
+        insert(base, into[1], cells)
+    except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
+        insert(base, into[1], [careful(into[0], row) for row in cells])
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
