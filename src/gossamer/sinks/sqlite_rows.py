@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_type_hints
 
 from gossamer.sinks.columns import EXTRA, cell, undeclared
 from gossamer.sinks.jsonl import number, parsed, text, whole
@@ -17,21 +18,33 @@ _SIZES = (64, 16, 4, 1)
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _RECORD = frozenset(PageRecord.__struct_fields__)
+_PLAIN = frozenset(
+    name for name, kind in get_type_hints(PageRecord).items()
+    if {*(get_args(kind) if isinstance(kind, UnionType) else [kind])} <= {str, int, type(None)}
+)  # fmt: skip
+"""Fields of a page record whose values are cells as they are."""
 
 
 def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
     """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
     between, known = names[1:-1], frozenset(names)
     record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
+    odd = [n for n, name in enumerate(between, 1) if name not in _PLAIN]
     found_rows = []
     for row in rows:
         data, extra = row.data, None
+        if record and type(data) is PageRecord:
+            cells = [row.key, *record(data), None]
+            for n in odd:
+                cells[n] = cell(cells[n])
+            found_rows.append(cells)
+            continue
         if type(data) is dict:
             found: Any = map(data.get, between)
             if undeclared_fields := undeclared(row, known):
                 extra = text(undeclared_fields)
         else:
-            found = record(data) if record else [getattr(data, name, None) for name in between]
+            found = [getattr(data, name, None) for name in between]
         found_rows.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
     return found_rows
 
