@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.outside import Pages
+from servers.answers import answering
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answering(Pages) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ import pytest
 
 from gossamer.cli.tree import run
 from politeness.block_pages import AKAMAI, SORRY, page
+from servers.answers import answering
 
 LINK = '<a href="/hidden">more</a>'
 PAGES: dict[str, tuple[int, bytes]] = {
@@ -50,11 +50,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def shop() -> Iterator[str]:
     Answers.asked.clear()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with answering(Answers) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ import pytest
 
 from e2e.runs import rows
 from gossamer.cli.tree import run
+from servers.answers import answering
 
 PAGES = 12
 
@@ -41,11 +41,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def seeds() -> Iterator[list[str]]:
     Answers.asked.clear()
-    server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield [f"http://127.0.0.{n}:{server.server_port}/" for n in (1, 2)]
-    server.shutdown()
-    server.server_close()
+    with answering(Answers) as port, answering(Answers, "127.0.0.2", port):
+        yield [f"http://127.0.0.{n}:{port}/" for n in (1, 2)]
 
 
 def asked(host: str) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from pathlib import Path
 
 from cli.outside import Pages, gossamer
+from servers.answers import answering
 
 
 class Sitemap(Pages):
@@ -25,15 +24,10 @@ class Sitemap(Pages):
 
 
 def test_the_pages_of_a_sitemap_are_fetched_and_their_links_are_not(room: Path) -> None:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sitemap)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        base = f"http://127.0.0.1:{server.server_port}"
+    with answering(Sitemap) as port:
+        base = f"http://127.0.0.1:{port}"
         words = ("crawl", f"sitemap:{base}/sitemap.xml", "--scope", "page", "--delay", "0", "-o", "out.jsonl", "--json")
         code, out, err = gossamer(room, *words)
-    finally:
-        server.shutdown()
-        server.server_close()
     summary = json.loads(out)
     assert (code, summary["state"], summary["pages"]) == (0, "finished", 2), err
     rows = [json.loads(line) for line in (room / "out.jsonl").read_text().splitlines()]

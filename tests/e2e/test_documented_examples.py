@@ -11,7 +11,6 @@ import shlex
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.sites.check import saved
+from servers.answers import answering
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -52,14 +52,8 @@ def served(pages: dict[str, bytes]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Keep quiet."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(Handler) as port:
+        yield f"127.0.0.1:{port}"
 
 
 class Reader:

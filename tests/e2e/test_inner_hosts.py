@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from servers.answers import answering
+
 FORMS = [
     "127.0.0.1", "127.0.0.2", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "0", "0.0.0.0", "localhost", "LOCALHOST.",
     "a.localhost", "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
@@ -94,11 +96,8 @@ def attacker(victim: Victim) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with answering(Site) as port:
+        yield f"http://127.0.0.1:{port}/"
 
 
 def test_no_word_of_a_site_leads_inside(tmp_path: Path, attacker: str, victim: Victim) -> None:
@@ -138,20 +137,9 @@ def test_nor_does_a_robots_txt(tmp_path: Path, victim: Victim) -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    words = [
-        "crawl",
-        f"http://127.0.0.1:{server.server_port}/",
-        "--allow-port",
-        str(victim.port),
-        "--retries",
-        "none",
-        "--quiet",
-    ]
-    subprocess.run(
-        [sys.executable, "-m", "gossamer", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False
-    )
-    server.shutdown()
-    server.server_close()
+    with answering(Site) as port:
+        words = ["crawl", f"http://127.0.0.1:{port}/", "--allow-port", str(victim.port), "--retries", "none", "--quiet"]
+        subprocess.run(
+            [sys.executable, "-m", "gossamer", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False
+        )
     assert victim.met == 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from servers.answers import answering
 
 
 class Shop:
@@ -63,14 +64,6 @@ def serving() -> Iterator[Shop]:
         def log_message(self, *_: object) -> None:
             """Keep quiet."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    made.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answering(Answers) as port:
+        made.url = f"http://127.0.0.1:{port}"
         yield made
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from gossamer.job import Job, Output
 from gossamer.settings import Settings
 from gossamer.sites import load
 from gossamer.summary import Summary
+from servers.answers import answering
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
@@ -54,16 +54,8 @@ class Asked(http.server.BaseHTTPRequestHandler):
 def web() -> Iterator[tuple[str, str]]:
     """Two hosts with the same pages: `127.0.0.1:PORT` and `127.0.0.2:PORT`."""
     Asked.answers, Asked.log = {}, []
-    one = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Asked)
-    servers = [one, http.server.ThreadingHTTPServer(("127.0.0.2", one.server_port), Asked)]
-    threads = [threading.Thread(target=server.serve_forever) for server in servers]
-    for thread in threads:
-        thread.start()
-    yield f"127.0.0.1:{one.server_port}", f"127.0.0.2:{one.server_port}"
-    for server, thread in zip(servers, threads, strict=True):
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Asked) as port, answering(Asked, "127.0.0.2", port):
+        yield f"127.0.0.1:{port}", f"127.0.0.2:{port}"
 
 
 def paths(host: str = "127.0.0.1") -> list[str]:

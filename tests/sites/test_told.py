@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from servers.answers import answering
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 SITE = """from gossamer import Site
@@ -41,13 +42,8 @@ class Pages(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def web() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with answering(Pages) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def gossamer(folder: Path, *words: str) -> tuple[int, str, list[str]]:
