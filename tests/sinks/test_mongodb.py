@@ -33,7 +33,9 @@ THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}
     ],
     ids=["new", "again", "lost a field", "lost an odd one", "has an odd one"],
 )  # fmt: skip
-def test_what_is_not_ours_stays(one: dict[str, Any], there: dict[str, Any] | None, ours: tuple[str, ...], write: Any) -> None:
+def test_what_is_not_ours_stays(
+    one: dict[str, Any], there: dict[str, Any] | None, ours: tuple[str, ...], write: Any
+) -> None:
     assert written(one, there, ours) == write
 
 

@@ -244,7 +244,9 @@ class Cassandra:
         """A table was dropped."""
         import cassandra as words
 
-        with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # the table of notes is not there, or not for us
+        with contextlib.suppress(
+            words.InvalidRequest, words.Unauthorized
+        ):  # the table of notes is not there, or not for us
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
