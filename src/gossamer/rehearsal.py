@@ -15,7 +15,8 @@ from gossamer.frontier.store import Store
 from gossamer.job import Job, Setup
 from gossamer.sinks.formats import WHOLE, parse
 
-FILES = ("jsonl", "csv", "sqlite", "parquet")
+HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
+"""Formats that are files or folders of this machine, but for URLs."""
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
@@ -31,14 +32,17 @@ def places(job: Job) -> Iterator[tuple[str, bool]]:
     """The paths of the job's own outputs, and whether each is a folder of parts."""
     for spec in specs(job):
         path, form = parse(spec)
-        if form in FILES:
-            yield os.path.abspath(path), form == "parquet"
+        if form in HERE and "://" not in path:
+            yield (
+                os.path.abspath(path),
+                form in ("parquet", "objects") or (form == "warc" and not path.lower().endswith(".warc.gz")),
+            )
 
 
 def files(job: Job) -> list[str]:
     """Absolute paths of all that the job writes here: files, folders of parts."""
     found = (parse(spec) for spec in specs(job))
-    return sorted({os.path.realpath(path) for path, form in found if form in (*FILES, *WHOLE) and "://" not in path})
+    return sorted({os.path.realpath(path) for path, form in found if form in HERE and "://" not in path})
 
 
 async def alone(setup: Setup, store: Store) -> None:
@@ -78,6 +82,8 @@ def look(path: str, parts: bool) -> None:
         there, mode = folder, 0
     except OSError as error:
         raise SinkError(f"cannot write {path}: {error.strerror}") from error
+    if mode and parts and not stat.S_ISDIR(mode):
+        raise UsageError(f"{path} is a file, and gossamer writes a folder of parts: give another name")
     if mode and not parts and not stat.S_ISREG(mode):
         raise UsageError(f"{path} is no plain file: name a file, or use - for the standard output")
     if not os.access(there, os.W_OK):
