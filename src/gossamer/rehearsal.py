@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from gossamer.assemble import Bench
 from gossamer.errors import SinkError, UsageError
@@ -23,6 +24,7 @@ async def rehearse(setup: Setup, store: Store) -> None:
     """Leaves all as it is; raises what would else end the crawl when its past is gone (UsageError, ConfigError, SinkError)."""
     for path, parts in places(setup.job):
         look(path, parts)
+        spare(path, setup.job.targets)
     await alone(setup, store)
     if setup.job.fresh:
         await Bench(setup, store, "door", asyncio.Event()).close()
@@ -68,6 +70,14 @@ def _whole(job: Job) -> dict[str, str]:
 def specs(job: Job) -> list[str]:
     """What stands after `-o` and the like."""
     return [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
+
+
+def spare(path: str, targets: Sequence[str]) -> None:
+    """Raises UsageError where an output is what the crawl reads: a list, a site file."""
+    for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
+        inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
+        if inside or os.path.samefile(path, target):
+            raise UsageError(f"-o {path} is what this crawl reads: name another file")
 
 
 def look(path: str, parts: bool) -> None:

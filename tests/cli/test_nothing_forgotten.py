@@ -40,6 +40,22 @@ def test_what_cannot_be_written_is_told_before_anything_is_forgotten(room: Path,
     assert (code, json.loads(out)["pages"]) == (0, 5)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["urls.txt", "-O", "urls.txt:jsonl"], ["urls.txt", "-o", "link.jsonl"], ["sites", "-O", "sites/a.py:jsonl"]],
+)
+def test_what_a_crawl_reads_is_not_written_over(room: Path, web: str, words: list[str]) -> None:
+    (room / "sites").mkdir()
+    (room / "sites" / "a.py").write_text(f"from gossamer import Site\nsite = Site('a', seeds=['{web}/'])\n")
+    (room / "urls.txt").write_text(f"{web}/\n")
+    (room / "link.jsonl").symlink_to("urls.txt")
+    before = {path: path.read_bytes() for path in room.rglob("*.*") if path.is_file()}
+    code, _, err = gossamer(room, "crawl", *words, "--limit", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "is what this crawl reads" in err
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_a_file_of_others_is_not_emptied_for_a_crawl_that_cannot_begin(room: Path, web: str) -> None:
     (room / "out.jsonl").write_text('{"of": "others"}\n')
     code, _, err = gossamer(room, "crawl", f"{web}/", "-O", "out.jsonl", "--attempts", "nowhere/x.csv")
