@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gossamer.door import held
 from gossamer.errors import UsageError
 from gossamer.frontier import cleaning, keys, orphans
 from gossamer.frontier.broom import Broom, Found
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.living import held
 from gossamer.frontier.store import Store
 from gossamer.settings import Settings
 from gossamer.units import nearest

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
-from gossamer.errors import ConfigError, GossamerError, InUse, StoreError, of_data
+from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.feeding import feeding, unread
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.living import held, runs
 from gossamer.frontier.parked import larger, regain
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
@@ -29,7 +29,7 @@ from gossamer.job import Job, Setup
 from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
-from gossamer.rehearsal import rehearse
+from gossamer.rehearsal import files, rehearse
 from gossamer.road.reading import last_read
 from gossamer.road.silence import Silence
 from gossamer.seeding import prepare, seed
@@ -73,7 +73,8 @@ async def crawl(
     taps, stop = taps or Taps(), stop or asyncio.Event()
     ready(job.settings)
     setup, given = prepare(job, taps.only)
-    with held(Path(job.settings.data) / setup.crawl, setup.crawl):
+    folder = Path(job.settings.data) / setup.crawl
+    with held(folder, setup.crawl):
         store, embedded = await open_store(job.settings)
         record: Record | None = None
         try:
@@ -82,6 +83,7 @@ async def crawl(
             record, over = await begin(setup, store, job)
             if over is not None:
                 return over
+            await runs(store, setup.crawl, str(folder.absolute()), files(job))
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
             async with timed(store, record):
@@ -273,28 +275,3 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     summary = await Census(store).summary(setup.crawl)
     await ended(setup, store, summary)
     return summary
-
-
-@contextlib.contextmanager
-def held(folder: Path, crawl: str) -> Iterator[None]:
-    """Hold the lock of a crawl; InUse naming the process that has it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise of_data(folder.parent, error) from error
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(lock, 0)
-            os.write(lock, str(os.getpid()).encode())
-        except BlockingIOError:
-            pid = os.pread(lock, 20, 0).decode() or "?"
-            raise InUse(
-                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
-            ) from None
-        except OSError as error:
-            raise of_data(folder.parent, error) from error
-        yield
-    finally:
-        os.close(lock)

@@ -6,7 +6,8 @@ import re
 
 MASK = "***"
 
-_FORM = r"(?!(?-i:USER:PASSWORD@HOST)[^\s@]*(?:\s|$))"  # our own hints say how a URL is written
+_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # says where a secret is, and is none
+_FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"  # our own hints say how a URL is written
 _USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
 _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
@@ -31,7 +32,7 @@ _HINTS = (
     "bearer",
     "basic",
 )
-_VALUE = r"(?:(?!%26)[^&#\s\"'<>])+"
+_VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
 _PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
 _HEADER = re.compile(
     r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])[^\r\n]+"

@@ -236,7 +236,7 @@ async def test_a_crawl_that_is_taken_up_is_not_removed_and_one_being_removed_is_
     await bed.crawl("c")
     await bed.date("c")
     bed.moved.move(40 * DAY)
-    from gossamer.door import held
+    from gossamer.frontier.living import held
 
     with held(bed.data / "c", "c"):  # a process of this machine has it
         assert (await bed.clean(what=["crawls"]))["crawls"].count == 0

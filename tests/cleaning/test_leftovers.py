@@ -157,7 +157,7 @@ async def test_files_by_age(bed: Bed) -> None:
 
 
 async def test_a_lock_that_is_held_stays(bed: Bed) -> None:
-    from gossamer.door import held
+    from gossamer.frontier.living import held
 
     await bed.left("lives", "stopped")
     with held(bed.data / "unknown", "unknown"):

@@ -15,6 +15,10 @@ BAD = {
     "attempts": (("--attempts", "nowhere/x.csv"), 2, "there is no folder"),
     "graph": (("--graph", "nowhere/x.csv"), 2, "there is no folder"),
     "pages": (("--pages", "nowhere/x.csv"), 2, "there is no folder"),
+    "WARC": (("-o", "nowhere/x.warc.gz"), 2, "there is no folder"),
+    "folder of WARC": (("-o", "nowhere/x:warc"), 2, "there is no folder"),
+    "objects": (("-o", "objects:nowhere/x"), 2, "there is no folder"),
+    "a file": (("-o", "objects:out.jsonl"), 2, "is a file, and gossamer writes a folder"),
     "device": (("-o", "/dev/null:csv"), 2, "is no plain file"),
     "name": (("-o", "n" * 260 + ".csv"), 20, "cannot write"),
     "cache": (("--cache", "/dev/null/x"), 4, "the cache folder"),
@@ -34,6 +38,22 @@ def test_what_cannot_be_written_is_told_before_anything_is_forgotten(room: Path,
     assert gossamer(room, "status", "c", "--json")[1] == before
     code, out, _ = gossamer(room, *words, "--limit", "5", "--json")
     assert (code, json.loads(out)["pages"]) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["urls.txt", "-O", "urls.txt:jsonl"], ["urls.txt", "-o", "link.jsonl"], ["sites", "-O", "sites/a.py:jsonl"]],
+)
+def test_what_a_crawl_reads_is_not_written_over(room: Path, web: str, words: list[str]) -> None:
+    (room / "sites").mkdir()
+    (room / "sites" / "a.py").write_text(f"from gossamer import Site\nsite = Site('a', seeds=['{web}/'])\n")
+    (room / "urls.txt").write_text(f"{web}/\n")
+    (room / "link.jsonl").symlink_to("urls.txt")
+    before = {path: path.read_bytes() for path in room.rglob("*.*") if path.is_file()}
+    code, _, err = gossamer(room, "crawl", *words, "--limit", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "is what this crawl reads" in err
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_file_of_others_is_not_emptied_for_a_crawl_that_cannot_begin(room: Path, web: str) -> None:

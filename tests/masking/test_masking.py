@@ -33,7 +33,7 @@ CANARY = "CANARY42"
         "GET / HTTP/1.1\r\nCookie: a=CANARY42\r\nHost: h", "set-cookie: id=CANARY42; Path=/", "X-Api-Key: CANARY42", "X-Auth-Token: CANARY42",
         "{'Authorization': 'Bearer CANARY42'}", '{"cookie": "a=CANARY42"}', "[('authorization', 'CANARY42')]", '{"api_key": "CANARY42"}',
         '{"password":"a\\"CANARY42"}', "[(b'cookie', b'CANARY42')]", "sent Bearer CANARY42.abc to it",
-        "http://h/\r\nAuthorization:CANARY42",
+        "http://h/\r\nAuthorization:CANARY42", "https://h/?secret=${env:A}CANARY42", "postgresql://u:${env:A}@CANARY42@h/db",
     ],
 )  # fmt: skip
 def test_secrets_are_masked_and_the_rest_is_legible(text: str) -> None:
@@ -46,7 +46,8 @@ def test_secrets_are_masked_and_the_rest_is_legible(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "it wants one, as in redis://USER:PASSWORD@HOST (it was not given)",
+        "it wants one, as in redis://USER:PASSWORD@HOST (it was not given)", "-o mongodb://h: write mongodb://USER@HOST/DATABASE",
+        "postgresql://crawler:${env:PG_PASSWORD}@db/shop?table=x", "https+webhook://h/?secret=${env:HOOK}&batch=5", "?secret=${file:/etc/key}",
         "https://example.com/", "https://example.com/a?page=2&sort=price", "https://example.com/?keyword=x&author=y&monkey=z",
         "https://medium.com/@user/post?x=1", "https://h/?q=a@b.test", "", "https://h/?tokenizer=1&assign=2&design=3", "connect to h:80 refused",
         "https://h:8080/a/b;c=d?compass=1", "https://h/a?passage=1&signal=2&assessment=3", "mail joe@example.com", "key", "https://h/?key",

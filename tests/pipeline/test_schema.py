@@ -111,6 +111,32 @@ def test_any_class_of_items_is_judged(cls: Any) -> None:
     assert fault.field == "sku"
 
 
+@dataclasses.dataclass
+class Bounded:
+    tags: Annotated[list[str], annotated_types.Len(1, 2)] = dataclasses.field(default_factory=lambda: ["a"])
+    name: Annotated[str, annotated_types.MinLen(2)] | None = None
+    size: Annotated[int, annotated_types.Interval(gt=0, lt=9), annotated_types.MultipleOf(2)] = 2
+    step: Annotated[Decimal, Meta(multiple_of=0.05)] = Decimal(1)
+    word: Annotated[str, annotated_types.Predicate(str.islower)] = "a"
+    code: Annotated[str, pydantic.Field(pattern="^C", max_length=3)] = "C"
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"tags": ["a", "b"], "name": "ab", "size": 8, "step": Decimal("0.15"), "word": "x", "code": "C12"}, None),
+        ({"tags": []}, "it is not of length >= 1"), ({"tags": ["a"] * 3}, "it is not of length <= 2"), ({"name": None}, None),
+        ({"name": "a"}, "it is not of length >= 2"), ({"size": 9}, "it is not < 9"), ({"size": 7}, "it is not a multiple of 2"),
+        ({"step": Decimal("0.16")}, "it is not a multiple of 0.05"), ({"word": "X"}, "it is not what it has to be: islower"),
+        ({"code": "D"}, "it is not matched by ^C"), ({"code": "C123"}, "it is not of length <= 3"),
+    ],
+)  # fmt: skip
+def test_marks_that_stand_for_several_and_those_of_length_count_and_form(
+    fields: dict[str, Any], why: str | None
+) -> None:
+    assert [fault.reason for fault in schema(Bounded).faults(fields, NOW)] == ([] if why is None else [why])
+
+
 def test_marks_of_annotated_types_are_understood() -> None:
     assert schema(Marked).faults({"n": 4}, NOW) == []
     assert [fault.reason for fault in schema(Marked).faults({"n": 3}, NOW)] == ["it is not > 3"]

@@ -82,6 +82,16 @@ def test_two_outputs_to_one_file_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_two_names_of_one_file_are_one(tmp_path: Path, link: str) -> None:
+    (tmp_path / "a.jsonl").touch()
+    getattr(tmp_path / "b.jsonl", link)(tmp_path / "a.jsonl")
+    for one, other in (("a", "b"), ("a", "folder/a")):
+        (tmp_path / "folder").exists() or (tmp_path / "folder").symlink_to(tmp_path)
+        with pytest.raises(UsageError, match="2 outputs write to"):
+            open_all([(f"{tmp_path}/{name}.jsonl", False) for name in (one, other)], {}, None, {}, "o")
+
+
 def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
     other = Row("book", "2", {**ITEM.data, "_site": "t", "_key": "2"})
     own = [

@@ -74,6 +74,20 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
     assert gossamer(tmp_path, "try", f"{web}/1", "--site", "shop.py")[::2] == (0, [])
 
 
+def test_how_a_page_differs_stands_in_lines(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SITE.format(name="shop", web="http://a.example"))
+    for folder, name, text in (
+        ("pages", "a.html", "<h1>Te&#27;a"), ("pages", "a.json", '{"url": "http://a.example/"}'), ("expected", "a.json", '[{"title": "T"}]'),
+    ):  # fmt: skip
+        (tmp_path / "shop" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "shop" / folder / name).write_text(text)
+    code, out, _ = gossamer(tmp_path, "check", "shop.py")
+    lines = [line.partition("--- ")[1] + line.partition("--- ")[2] or line.strip() for line in out.splitlines()[1:]]
+    assert (code, lines[:2]) == (4, ["--- expected", "+++ found"])
+    assert any(line.startswith("+") and "Te" in line for line in lines)
+    assert "\x1b" not in out
+
+
 def test_a_site_keeps_its_items_itself(tmp_path: Path, web: str) -> None:
     text = SITE.format(name="{name}", web=web).replace(".get()", ".get('')").replace('/"])', '/"], sinks="own.jsonl")')
     for name, path in (("a", "^/$"), ("b", "^/[12]")):

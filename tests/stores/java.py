@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,11 @@ class Ferret(Server):
 
     def rows(self, base: str, collection: str) -> list[dict[str, Any]]:
         """All documents."""
+        return list(self.ask(base, collection, lambda rows: list(rows.find())))
+
+    def ask(self, base: str, collection: str, what: Callable[[Any], Any]) -> Any:
+        """What a call of a collection gives."""
         import pymongo
 
         with pymongo.MongoClient(f"{self.url}/") as client:
-            return list(client[base][collection].find())
+            return what(client[base][collection])

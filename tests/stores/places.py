@@ -40,6 +40,10 @@ class Place(ABC):
     def version(self) -> str:
         return str(self.server.version())
 
+    def noted(self, kind: str, key: str) -> bool:
+        """Put what is not ours, `note`, into a row, as somebody else would; whether rows can have such."""
+        return False
+
     def strike(self, data: Path, pause: float) -> None:
         """`kill -9`; it is there again after a pause. `data`: the data folder of the crawl that writes to it."""
         self.server.kill()
@@ -61,6 +65,11 @@ class PostgresPlace(Place):
     def found(self, kind: str) -> list[dict[str, Any]]:
         return [row for (row,) in self.server.ask(f'SELECT to_jsonb(t) FROM "{kind}" t')]
 
+    def noted(self, kind: str, key: str) -> bool:
+        self.server.ask(f'ALTER TABLE "{kind}" ADD COLUMN IF NOT EXISTS note text')
+        self.server.ask(f"UPDATE \"{kind}\" SET note = 'mine' WHERE _key = '{key}'")
+        return True
+
 
 class Json(PostgresPlace):
     name = "PostgreSQL, jsonb"
@@ -71,6 +80,9 @@ class Json(PostgresPlace):
 
     def found(self, kind: str) -> list[dict[str, Any]]:
         return [{**row, **row["data"]} for row in super().found(f"all_{kind}")]
+
+    def noted(self, kind: str, key: str) -> bool:
+        return super().noted(f"all_{kind}", key)
 
 
 class Valkey(Place):
@@ -100,6 +112,10 @@ class Hashes(Valkey):
     def found(self, kind: str) -> list[dict[str, Any]]:
         with self.server.client(decode_responses=True) as client:
             return [client.hgetall(name) for name in client.scan_iter(f"{kind}:*", count=1000)]
+
+    def noted(self, kind: str, key: str) -> bool:
+        with self.server.client() as client:
+            return bool(client.hset(f"{kind}:{key}", "note", "mine"))
 
 
 class List(Valkey):
@@ -136,6 +152,11 @@ class CassandraPlace(Place):
     def found(self, kind: str) -> list[dict[str, Any]]:
         return [json.loads(row) for (row,) in self.server.ask(f'SELECT JSON * FROM ks."{kind}"')]
 
+    def noted(self, kind: str, key: str) -> bool:
+        self.server.ask(f'ALTER TABLE ks."{kind}" ADD IF NOT EXISTS note text')
+        self.server.ask(f"UPDATE ks.\"{kind}\" SET note = 'mine' WHERE \"_key\" = '{key}'")
+        return True
+
 
 class Mongo(Place):
     name = "MongoDB's protocol, FerretDB"
@@ -146,6 +167,9 @@ class Mongo(Place):
 
     def found(self, kind: str) -> list[dict[str, Any]]:
         return list(self.server.rows("db", kind))
+
+    def noted(self, kind: str, key: str) -> bool:
+        return bool(self.server.ask("db", kind, lambda rows: rows.update_one({"_id": key}, {"$set": {"note": "mine"}})))
 
 
 class Receiver(Server):

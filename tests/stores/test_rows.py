@@ -236,6 +236,33 @@ def test_a_row_that_is_written_again_is_as_its_item_is_now(
     assert shown == {"0": old, "1": new, "2": old, "3": new}
 
 
+def test_what_others_put_into_a_row_stays_when_it_is_written_again(place: Place, tmp_path: Path) -> None:
+    """Fields of dicts that a later row has no longer go; those of others stay."""
+
+    def put(day: int, n: int, **fields: Any) -> None:
+        row = loose(n, kind="lent", **fields)
+        row.data["_seen_at"] = f"2024-05-0{day}T12:00:00.000Z"
+        with opened(place, tmp_path) as sink:
+            sink.put([row])
+
+    put(1, 1, a="x", sale="1")
+    put(1, 2, a="x", sale="1")
+    if not place.noted("lent", "1") or not place.noted("lent", "2"):
+        return  # rows of such a store are ours whole
+    put(2, 1, a="z")
+    put(2, 2, a="y", more="w")
+    put(3, 2, a="z")
+    put(2, 3, a="z", note="ours")
+    found = {}
+    for row in place.found("lent"):
+        own = row.get("data") or {}  # where the fields of dicts are one column
+        own = json.loads(own) if isinstance(own, str) else own
+        found[str(row.get("_key") or row.get("_id"))] = {**own, **row}
+    assert [(row["a"], row.get("sale"), row.get("more")) for row in found.values()] == [("z", None, None)] * 3
+    assert [found[key]["note"] for key in "12"] == ["mine", "mine"]
+    assert not (tmp_path / "refused.jsonl").exists()
+
+
 def test_every_place_is_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "outputs.md").read_text()
     assert [make.name for make, _ in PLACES.values() if make.name.partition(",")[0].partition("'")[0] not in text] == []

@@ -49,13 +49,22 @@ def put_json(value: Any) -> None:
     sys.stdout.flush()
 
 
-def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """A table on stdout; columns named in `right` are numbers."""
+def put_table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = (), long: Sequence[str] = ()
+) -> None:
+    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of their own."""
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, show_header=bool(heads), header_style="bold")
-    lines = [[clean(cell) for cell in row] for row in rows]
+    wide = {place for place, head in enumerate(heads) if head in long}
+    lines = [
+        [
+            "\n".join(map(clean, str(cell).splitlines())) if place in wide else clean(cell)
+            for place, cell in enumerate(row)
+        ]
+        for row in rows
+    ]
     for head in heads or [""] * (len(lines[0]) if lines else 0):
         grid.add_column(head, justify="right" if head in right else "left", no_wrap=True)
     for line in lines:

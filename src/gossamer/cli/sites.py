@@ -48,7 +48,8 @@ def check(site: Which = ".", pages: Pages = None, as_json: Json = False) -> int:
     if as_json:
         put_json([{"page": str(one.page), "ok": one.ok, "detail": one.detail} for one in found])
     else:
-        put_table(("page", "", "detail"), [(one.page, _word(one.ok, pages), one.detail) for one in found])
+        rows = [(one.page, _word(one.ok, pages), one.detail) for one in found]
+        put_table(("page", "", "detail"), rows, long=("detail",))
     return 0 if all(one.ok for one in found) else 4
 
 

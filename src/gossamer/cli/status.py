@@ -49,11 +49,11 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
 
 async def seen(census: Census, settings: Settings, name: str) -> Summary:
     """The summary, corrected where the store still believes in a process that died."""
-    from gossamer.cli.living import living
+    from gossamer.frontier.living import living
 
     summary = await census.summary(name)
     record = await census.crawls.need(name)
-    if summary.state in ("running", "paused", "stopping", "cancelling") and not living(record, settings):
+    if summary.state in ("running", "paused", "stopping", "cancelling") and not living(record, settings.data):
         summary.state, summary.reason = "stopped", "its process died; the same command goes on"
     return summary
 

@@ -100,16 +100,16 @@ async def _priority(
 
 async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet: bool) -> int:
     from gossamer.assemble import cold as cold_of
-    from gossamer.cli.living import living
     from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.crew import Crew
+    from gossamer.frontier.living import living
 
     async with opened(settings) as store:
         crawls = Crawls(store)
         record = await crawls.need(name)
         act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
-        lives = living(record, settings)
+        lives = living(record, settings.data)
         if lives and record.fleet and verb in ("stop", "cancel"):
             lives = bool(await Crew(store).living())  # else nobody would end it
         said, code = await act(crawls, record, lives)

@@ -63,7 +63,7 @@ class Record(msgspec.Struct):
     spent: float
     """Seconds of work, those of the run under way included."""
     door: dict[str, Any]
-    """pid and host of the process that runs it."""
+    """pid and host of the process that runs it, its `folder`, the `files` that it writes; absolute paths."""
     outputs: list[str]
     seeded: bool
     """All seeds are in the frontier."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
 
@@ -19,9 +20,14 @@ import msgspec
 
 from gossamer.item import Fresh, modelled, names
 
-_BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+_BOUNDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "gt": (operator.gt, ">"), "ge": (operator.ge, ">="), "lt": (operator.lt, "<"), "le": (operator.le, "<="),
+    "multiple_of": (lambda value, of: not Decimal(str(value)) % Decimal(str(of)), "a multiple of"),
+    "min_length": (lambda value, least: len(value) >= least, "of length >="),
+    "max_length": (lambda value, most: len(value) <= most, "of length <="),
+    "pattern": (lambda value, pattern: re.search(pattern, value), "matched by"),
 }  # fmt: skip
+_NUMBERS = ("gt", "ge", "lt", "le")
 _UNION = (typing.Union, types.UnionType)
 
 
@@ -173,7 +179,7 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
         return hint, []
     kind, checks = _split(inner[0], alone)
     kept: list[Any] = []
-    for mark in inner[1:]:
+    for mark in _marks(inner[1:]):
         if isinstance(mark, Fresh):
             checks.append(mark.wrong)
         elif isinstance(mark, msgspec.Meta) and Decimal not in _members(kind):
@@ -183,11 +189,28 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
                 kept.append(mark)
         elif isinstance(mark, msgspec.Meta) or not alone:
             checks += [
-                functools.partial(_bound, test, sign, Decimal(str(bound)) if Decimal in _members(kind) else bound)
+                functools.partial(
+                    _bound, test, sign, Decimal(str(bound)) if word in _NUMBERS and Decimal in _members(kind) else bound
+                )
                 for word, (test, sign) in _BOUNDS.items()
                 if (bound := getattr(mark, word, None)) is not None
             ]
+            if type(mark).__name__ == "Predicate":
+                checks.append(
+                    functools.partial(_bound, lambda value, test: test(value), "what it has to be:", mark.func)
+                )
     return (Annotated[kind, *kept] if kept else kind), checks
+
+
+def _marks(given: Iterable[Any]) -> Iterator[Any]:
+    """Marks one by one: some of `annotated_types` and pydantic's `Field` stand for several."""
+    for mark in given:
+        if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
+            yield from _marks(mark)
+        elif type(mark).__name__ == "FieldInfo":
+            yield from _marks(mark.metadata)
+        else:
+            yield mark
 
 
 def _meant(mark: msgspec.Meta, value: Any, now: float) -> str | None:
@@ -200,13 +223,17 @@ def _meant(mark: msgspec.Meta, value: Any, now: float) -> str | None:
     return None
 
 
-def _bound(test: Callable[[Any, Any], bool], sign: str, bound: Any, value: Any, now: float) -> str | None:
+def _bound(test: Callable[[Any, Any], Any], sign: str, bound: Any, value: Any, now: float) -> str | None:
     try:
         if type(value) is str and type(bound) is Decimal:
             value = Decimal(value)
-        return None if test(value, bound) else f"it is not {sign} {bound}"
-    except (TypeError, ArithmeticError):
-        return f"it cannot be compared with {bound}"
+        return None if test(value, bound) else f"it is not {sign} {_told(bound)}"
+    except (TypeError, ValueError, ArithmeticError):
+        return f"it cannot be compared with {_told(bound)}"
+
+
+def _told(bound: Any) -> str:
+    return str(getattr(bound, "__name__", bound))
 
 
 def _judges(kind: Any) -> bool:

@@ -24,7 +24,7 @@ from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
-from gossamer.sinks.history import HISTORY, HISTORY_COLUMNS, Name, Past, State
+from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place, name
 from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
@@ -70,6 +70,7 @@ class Cassandra:
             for kind in kinds:
                 if self._overwrite:
                     self._session.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
+                    self._forget(self._name(kind).strip('"'))
                 self._table(kind)
 
     @contextlib.contextmanager
@@ -208,7 +209,8 @@ class Cassandra:
         """Make or widen the table of a kind, where it is not as it should be."""
         if kind not in self._tables:
             table, called = Table(kind, self._columns), self._name(kind)
-            former = self._make(called.strip('"'), table.columns, '"_key"')
+            bare = called.strip('"')
+            former = self._lost(bare, table.names, self._make(bare, table.columns, '"_key"'))
             states = ", ".join(f'"{column}"' for column in _STATES)
             select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind not in RECORDS else '"_key"', called)
             insert = self._session.prepare(_insert(called, [*table.columns, *map(Column, former)]))
@@ -225,7 +227,7 @@ class Cassandra:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
             self._session.execute(f'CREATE TABLE IF NOT EXISTS "{called}" ({body}, PRIMARY KEY ({key}))')
             return []
-        if "_key" not in known:
+        if not {*re.findall(r'"(.+?)"', key)} <= known.keys():
             raise SinkError(f"{self.where}: the table {called} is not gossamer's: name another with ?table=")
         for column in columns:
             if column.name not in known:
@@ -237,6 +239,30 @@ class Cassandra:
                 )
         names = {column.name for column in columns}
         return [column for column in known if column not in names]
+
+    def _forget(self, called: str) -> None:
+        """A table was dropped."""
+        import cassandra as words
+
+        with contextlib.suppress(
+            words.InvalidRequest, words.Unauthorized
+        ):  # the table of notes is not there, or not for us
+            self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
+
+    def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
+        """Note that these columns of a table are ours; which of the others are, too. None where that may not be kept."""
+        import cassandra as words
+
+        try:
+            self._make(COLUMNS, COLUMNS_COLUMNS, '"_table", "_column"')
+            found = self._session.execute(f'SELECT "_column" FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
+            ours = {column for (column,) in found}
+            if new := sorted({*names} - ours):
+                note = self._session.prepare(_insert(f'"{COLUMNS}"', COLUMNS_COLUMNS))
+                self._all(note, [(called, column) for column in new])
+        except words.Unauthorized:
+            return []
+        return [column for column in others if column in ours]
 
     def _name(self, kind: str) -> str:
         """The quoted name of a kind's table: letters, digits and _, 48 at most."""

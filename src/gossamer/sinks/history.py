@@ -40,8 +40,8 @@ SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""Which columns of our tables are ours (PostgreSQL, SQLite): a row that is written again has null in those that its class lost, and others'
-columns stay as they are."""
+"""Which columns of our tables are ours: a row that is written again has null in those that its class lost, and others' columns stay as they
+are. In MongoDB and in hashes one text each: table, blank, field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Names that no kind's own table has."""

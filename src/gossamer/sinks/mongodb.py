@@ -7,34 +7,36 @@ batch twice changes nothing. `?collection=NAME` names the collection, `{kind}` i
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal, DecimalException
 from typing import Any
 from urllib.parse import urlsplit
-
-import msgspec
 
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, Columns, cell
-from gossamer.sinks.history import HISTORY, SIGHTINGS, Name, Past, State, stored
+from gossamer.sinks.columns import Columns
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Name, Past, State
+from gossamer.sinks.mongodb_documents import decimals, document, extra, without_decimals, written
 from gossamer.sinks.place import Place, name
 from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
-from gossamer.visit import Row
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
-_WIDE = 2**63
 _HOPELESS = (13, 18, 8000)
 """Unauthorized, AuthenticationFailed, Atlas' word for both."""
 _NAMES = 73
 """InvalidNamespace."""
 _INTERNAL = 1
 """InternalError: of a server in trouble, or of a row that it cannot hold (FerretDB: a quote in a field's name)."""
-_UNFIT = (2, 9, 14, 17280, 10334, 121, 11000)
-"""BadValue, FailedToParse, TypeMismatch, key too long, too large, a validator says no, another unique index."""
+_UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
+"""BadValue, FailedToParse, TypeMismatch, names that an update cannot have, key too long, too large, a validator says no, another unique
+index."""
+_THERE = 11000
+"""DuplicateKey."""
+_MOST = 20_000
+"""Names of fields that are remembered as noted; untyped dicts may have any."""
 
 
 def mongodb(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
@@ -54,7 +56,9 @@ class Mongo:
         self._client: Any = None
         self._base: Any = None
         self._made: set[str] = set()
-        self._number: Callable[[Decimal], Any] = _number
+        self._noted: dict[str, set[str]] = {}
+        """By collection: the IDs in COLUMNS, as far as we know."""
+        self._number: Callable[[Decimal], Any] = decimals
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their history."""
@@ -63,6 +67,9 @@ class Mongo:
                 if self._overwrite:
                     self._base.drop_collection(self._name(kind))
                     self._base[HISTORY].delete_many({"_kind": kind})
+                    self._base[COLUMNS].delete_many(
+                        {"_id": {"$gte": f"{self._name(kind)} ", "$lt": f"{self._name(kind)}!"}}
+                    )
                 self._collection(kind)
 
     @contextlib.contextmanager
@@ -81,7 +88,7 @@ class Mongo:
                 self._base = self._client[urlsplit(self._place.url).path.strip("/")]
                 about = self._base.client.admin.command("buildInfo")
                 if str(about.get("ferretdbVersion", "")).startswith("v1."):  # it dies of one
-                    self._number = _without_decimals
+                    self._number = without_decimals
             yield
         except (errors.ConfigurationError, errors.InvalidName) as error:
             raise SinkError(f"{self.where}: {error}") from error
@@ -116,24 +123,21 @@ class Mongo:
         write = []
         for one in past:
             key = clean(one.name[1])
-            was = rows.find_one({"_id": key}) if one.row is None else _document(self._number, one.row, one.state)
+            was = rows.find_one({"_id": key}) if one.row is None else document(self._number, one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
             told = {**named, "_until": one.until, "_hash": one.state.hash, "_data": was}
             write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
         self._base[HISTORY].bulk_write(write, ordered=False)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`."""
-        import pymongo
-
+        """See `upserting.Driver`; fields that others put into a document stay."""
         collection = self._collection(kind)
-        whole = [_document(self._number, row, state, careful) for row, state in rows]
-        known = {one["_id"] for one in collection.find({"_id": {"$in": [one["_id"] for one in whole]}}, {"_id": 1})}
-        write = [
-            pymongo.ReplaceOne({"_id": one["_id"]}, one, upsert=True) if one["_id"] in known else pymongo.InsertOne(one)
-            for one in whole
-        ]  # fmt: skip
-        collection.bulk_write(write, ordered=False)
+        whole = [document(self._number, row, state, careful) for row, state in rows]
+        self._note(kind, {field for one in whole for field in one})
+        ids = [one["_id"] for one in whole]
+        there = {one["_id"]: one for one in collection.find({"_id": {"$in": ids}}, extra(whole))}
+        ours = self._ours(kind, {field for one in there.values() for field in one} - {"_id"})
+        collection.bulk_write([written(one, there.get(one["_id"]), ours) for one in whole], ordered=False)
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
         """See `upserting.Historian`."""
@@ -171,11 +175,34 @@ class Mongo:
         """See `upserting.Driver`."""
         client, self._client, self._base = self._client, None, None
         self._made.clear()
+        self._noted.clear()
         if client is not None:
             client.close()
 
+    def _note(self, kind: str, fields: set[str]) -> None:
+        """Write down which fields are ours, before they are there."""
+        from pymongo.errors import BulkWriteError
+
+        called = self._name(kind)
+        if called not in self._noted:
+            found = self._base[COLUMNS].find({"_id": {"$gte": f"{called} ", "$lt": f"{called}!"}}).limit(_MOST)
+            self._noted[called] = {one["_id"] for one in found}
+        noted = self._noted[called]
+        if new := {f"{called} {field}" for field in fields} - noted:
+            try:
+                self._base[COLUMNS].insert_many([{"_id": one} for one in sorted(new)], ordered=False)
+            except BulkWriteError as error:
+                if any(one.get("code") != _THERE for one in error.details.get("writeErrors") or [{}]):
+                    raise
+            self._noted[called] = noted | new if len(noted) < _MOST else new
+
+    def _ours(self, kind: str, fields: set[str]) -> set[str]:
+        """Which of these fields are ours."""
+        ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
+        return {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()
+
     def _items(self) -> set[str]:
-        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {*RECORDS}
+        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {*RECORDS, ""}
 
     def _collection(self, kind: str) -> Any:
         rows = self._base[self._name(kind)]
@@ -194,65 +221,20 @@ class Mongo:
             return SinkError(f"{self.where}: {why}")
         if code == _NAMES:
             return SinkError(f"{self.where}: {why}; name the collection with ?collection=")
-        if code in _UNFIT or (code == _INTERNAL and _takes(self._base)):
+        if code in _UNFIT or (code == _INTERNAL and _takes(self._base, self._name("page"))):
             return Unfit(why)
         return SinkAway(f"{self.where} does not take rows: {why}")
 
 
-def _takes(base: Any) -> bool:
-    """Whether the server writes a row that is beyond doubt."""
+def _takes(base: Any, called: str) -> bool:
+    """Whether the server writes what is beyond doubt: a note that is true, at another time."""
     from pymongo.errors import PyMongoError
 
     try:
-        base[SIGHTINGS].replace_one({"_id": {"_kind": "", "_key": ""}}, {"_run": ""}, upsert=True)
-        base[SIGHTINGS].delete_one({"_id": {"_kind": "", "_key": ""}})
+        base[COLUMNS].update_one({"_id": f"{called} _id"}, {"$set": {"_at": datetime.now(UTC)}}, upsert=True)
     except PyMongoError:
         return False
     return True
-
-
-def _document(number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
-    data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-    whole = data if state is None else {**data, **stored(row, state)}
-    if "_id" in whole:  # the key's place
-        whole = {**whole, EXTRA: {"_id": whole["_id"]}}
-    return {**_value(whole, careful, number), "_id": clean(row.key)}
-
-
-def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """A value as BSON has it; what BSON has no form for becomes text."""
-    if type(value) is str:
-        return clean(value) if careful else value
-    if value is None or type(value) is bool or (type(value) is int and -_WIDE <= value < _WIDE):
-        return value
-    if type(value) is float:
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return number(value) if value.is_finite() else None
-    if isinstance(value, Mapping):
-        return {
-            str(_value(str(field), careful, number)): _value(part, careful, number) for field, part in value.items()
-        }
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_value(part, careful, number) for part in value]
-    return _value(str(cell(value)), careful, number)
-
-
-def _number(value: Decimal) -> Any:
-    """A float where that says the same number, else what has all digits: of more than 34 a text."""
-    from bson import Decimal128
-
-    if Decimal(repr(number := float(value))) == value:
-        return number
-    try:
-        return Decimal128(value)
-    except DecimalException:
-        return str(value)
-
-
-def _without_decimals(value: Decimal) -> Any:
-    """The same for a server without decimals."""
-    return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
 def _line(error: BaseException) -> str:

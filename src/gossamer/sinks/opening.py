@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -73,9 +74,19 @@ def open_all(
 
 
 def _distinct(places: Sequence[str]) -> None:
-    for path, n in Counter(places).items():
-        if n > 1:
+    found = Counter(map(_file, places))
+    for path in places:
+        if (n := found[_file(path)]) > 1:
             raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
+
+
+def _file(path: str) -> object:
+    """What tells a file from others, by whichever of its names."""
+    try:
+        there = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return there.st_dev, there.st_ino
 
 
 def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:

@@ -17,7 +17,7 @@ import redis
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import Columns, cell
-from gossamer.sinks.history import HISTORY, Name, Past, State, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, Name, Past, State, stored
 from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place
@@ -95,7 +95,8 @@ def hashes(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = 
 
 
 class Hashes:
-    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`."""
+    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`. The set `_columns` says which
+    fields of a hash an item are ours (its name's pattern, a blank, the field): others' stay."""
 
     def __init__(self, place: Place) -> None:
         self._client = Client(place)
@@ -154,15 +155,35 @@ class Hashes:
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
         """See `upserting.Driver`."""
+        if not self._each:
+            for row, state in rows:
+                self._pipe.hset(self._hash(kind, row.key), _raw(row.key), text(_data(row, state)))
+            return
+        new = []
         for row, state in rows:
             data = _data(row, state)
-            if self._each:
-                name = self._hash(kind, row.key)
-                self._pipe.delete(name)
-                fields = {_raw(field): _value(value) for field, value in data.items() if cell(value) is not None}
-                self._pipe.hset(name, mapping=fields)
-            else:
-                self._pipe.hset(self._hash(kind), _raw(row.key), text(data))
+            fields = {_raw(field): _value(value) for field, value in data.items() if cell(value) is not None}
+            new.append((self._hash(kind, row.key), fields))
+        for (called, fields), gone in zip(new, self._gone(kind, new), strict=True):
+            if gone:
+                self._pipe.hdel(called, *gone)
+            self._pipe.hset(called, mapping=fields)
+        self._pipe.sadd(COLUMNS, *{self._note(kind, field) for _, fields in new for field in fields})
+
+    def _gone(self, kind: str, new: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[list[bytes]]:
+        """Of each hash the fields that are ours, and that it is to have no longer."""
+        with self._client.use() as client:
+            pipe = client.pipeline(transaction=False)
+            for called, _ in new:
+                pipe.hkeys(called)
+            left = [{*there} - fields.keys() for there, (_, fields) in zip(pipe.execute(), new, strict=True)]
+            names = sorted(set().union(*left))
+            noted = client.smismember(COLUMNS, [self._note(kind, field) for field in names]) if names else []
+        ours = {field for field, one in zip(names, noted, strict=True) if one}
+        return [sorted(some & ours) for some in left]
+
+    def _note(self, kind: str, field: bytes) -> bytes:
+        return _raw(self._pattern.replace("{kind}", kind)) + b" " + field
 
     @property
     def _each(self) -> bool:
@@ -170,7 +191,7 @@ class Hashes:
 
     def _hash(self, kind: str, key: str = "") -> bytes:
         called = self._pattern.replace("{kind}", kind).replace("{key}", key)
-        return _raw(f"_{called}" if called == HISTORY else called)
+        return _raw(f"_{called}" if called in TAKEN else called)
 
 
 class Lists:

@@ -1,0 +1,43 @@
+"""Two crawls and one file: the second is refused while the first writes it, and by no crawl that ended or died."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from cli.outside import PAGES, begin, gossamer, wait_for
+
+
+@pytest.mark.parametrize(
+    "words", [["-o", "link/out.jsonl"], ["-O", "out.jsonl"], ["-o", "out.sqlite"], ["-O", "out.sqlite"]]
+)
+def test_a_file_that_a_crawl_is_writing(room: Path, web: str, words: list[str]) -> None:
+    (room / "link").symlink_to(room)
+    mine = os.path.basename(words[1])
+    process = begin(room, "crawl", f"{web}/", "-o", mine, "-o", "first.jsonl", "--name", "c", "--delay", "0.1")
+    wait_for(process, room / "first.jsonl", 1)
+    code, _, err = gossamer(room, "crawl", f"{web}/", *words, "--name", "d", "--limit", "1")
+    if words == ["-o", "out.sqlite"]:
+        assert code == 0, err
+    else:
+        assert code == 2
+        assert f"{mine} is being written by the crawl c, process {process.pid}" in err
+        assert err.count("\n") == 1
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 0, told
+    assert (room / "first.jsonl").read_text().count("\n") == PAGES + 1
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_crawl_that_stopped_or_died_is_in_nobodys_way(room: Path, web: str, end: signal.Signals) -> None:
+    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "0.5")
+    wait_for(process, room / "out.jsonl", 1)
+    process.send_signal(end)
+    process.communicate(timeout=15)
+    code, out, err = gossamer(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "d", "--limit", "1", "--json")
+    assert code == 0, err
+    assert json.loads(out)["state"] == "limited"

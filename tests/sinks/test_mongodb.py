@@ -1,0 +1,48 @@
+"""How a document of MongoDB is written over one that is there, without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gossamer.sinks.mongodb_documents import decimals, document, extra, written
+from sinks.made import loose
+
+pymongo = pytest.importorskip("pymongo")
+THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}
+
+
+@pytest.mark.parametrize(
+    ("one", "there", "ours", "write"),
+    [
+        ({"_id": "1", "a": 1}, None, (), pymongo.InsertOne({"_id": "1", "a": 1})),
+        ({"_id": "1", "a": 1}, {"_id": "1"}, (), pymongo.UpdateOne({"_id": "1"}, {"$set": {"a": 1}}, upsert=True)),
+        (
+            {"_id": "1", "a": 1}, THERE, ("old", "a"),
+            pymongo.UpdateOne({"_id": "1"}, {"$set": {"a": 1}, "$unset": {"old": ""}}, upsert=True),
+        ),
+        (
+            {"_id": "1", "a": 1}, THERE, ("old", "odd.name"),
+            pymongo.ReplaceOne({"_id": "1"}, {"_id": "1", "note": "mine", "a": 1}, upsert=True),
+        ),
+        (
+            {"_id": "1", "$a": 1}, {"_id": "1", "note": "mine"}, (),
+            pymongo.ReplaceOne({"_id": "1"}, {"_id": "1", "note": "mine", "$a": 1}, upsert=True),
+        ),
+    ],
+    ids=["new", "again", "lost a field", "lost an odd one", "has an odd one"],
+)  # fmt: skip
+def test_what_is_not_ours_stays(
+    one: dict[str, Any], there: dict[str, Any] | None, ours: tuple[str, ...], write: Any
+) -> None:
+    assert written(one, there, ours) == write
+
+
+def test_only_what_all_rows_write_over_is_not_asked_for() -> None:
+    assert extra([{"_id": 1, "a": 1, "b.c": 1, "d": 1}, {"_id": 2, "a": 1, "b.c": 1}]) == {"a": 0}
+
+
+def test_a_document_begins_with_its_id_whatever_its_item_begins_with() -> None:
+    """The driver takes a document whose first name begins with $ for an update."""
+    assert [*document(decimals, loose(1, **{"$set": 1}), None)][:2] == ["_id", "$set"]
