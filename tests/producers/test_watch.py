@@ -167,7 +167,7 @@ async def test_an_answer_that_is_no_sitemap_or_half_of_one_loses_no_change(tmp_p
     for bad in ("<html>We are back soon</html>", sitemap(shop, whole)[:150], ""):
         asked = len(Shop.asked)
         Shop.documents["/map.xml"] = bad
-        await until(lambda: len(Shop.asked) > asked + 1, "it was read")
+        await until(lambda since=asked: len(Shop.asked) > since + 1, "it was read")
     Shop.documents["/map.xml"] = sitemap(shop, {**whole, "/p3": "2026-02-02"})
     await until(lambda: pages()["/p3"] == 2, "what changed meanwhile")
     stop.set()
