@@ -17,11 +17,12 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
 from gossamer.errors import ConfigError, GossamerError, InUse, StoreError, of_data
-from gossamer.feeding import feeding, unread
+from gossamer.feeding import feeding
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.fed import unread
 from gossamer.frontier.parked import larger, regain
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier

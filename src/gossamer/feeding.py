@@ -25,6 +25,7 @@ from gossamer.assemble import Bench
 from gossamer.beside import beside
 from gossamer.errors import GossamerError, StoreError, of_data
 from gossamer.frontier import keys
+from gossamer.frontier.fed import leases, position_of, positions
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
@@ -106,7 +107,7 @@ class Feeder:
     async def keep(self, position: Any, done: bool) -> None:
         """Remember how far it came."""
         value = json.dumps({"at": position, "done": done})
-        await self._do(self._store.client.hset(_positions(self._crawl), self.source.name, value))
+        await self._do(self._store.client.hset(positions(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """The store may be away for a while: it is started again, or another takes over."""
@@ -195,29 +196,6 @@ async def feed(
                 await bench.close()
 
 
-async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """How far a producer came: `at` and `done`."""
-    raw = await store.guard(cast(Awaitable[Any], store.client.hget(_positions(crawl), name)))
-    found: dict[str, Any] | None = json.loads(raw) if raw else None
-    return found
-
-
-async def unread(store: Store, crawl: str) -> list[str]:
-    """The producers that began and did not come to their end."""
-    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(_positions(crawl))))
-    return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
-
-
-async def broken_off(store: Store, crawl: str) -> list[str]:
-    """Those of them that nobody brings to their end now."""
-    pipe = store.client.pipeline(transaction=False)
-    pipe.time()
-    pipe.zrange(_leases(crawl), -1, -1, withscores=True)
-    (seconds, micros), last = await store.guard(pipe.execute())
-    held = bool(last) and last[0][1] > seconds * 1000 + micros // 1000
-    return [] if held else await unread(store, crawl)
-
-
 async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:
     """All producers to their ends, under a lease that is let go of then."""
     store, crawl = bench.store, bench.setup.crawl
@@ -235,7 +213,7 @@ async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) 
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(GossamerError):
-            await store.guard(cast(Awaitable[Any], store.client.zrem(_leases(crawl), name)))
+            await store.guard(cast(Awaitable[Any], store.client.zrem(leases(crawl), name)))
 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
@@ -248,7 +226,7 @@ async def _renewed(store: Store, crawl: str, name: str) -> None:
 async def _hold(store: Store, crawl: str, name: str) -> None:
     seconds, micros = await store.guard(store.client.time())
     until = seconds * 1000 + micros // 1000 + LEASE
-    await store.guard(cast(Awaitable[Any], store.client.zadd(_leases(crawl), {name: until})))
+    await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb") -> None:
@@ -259,11 +237,3 @@ def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb") -> None
             file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
     except OSError as error:
         raise of_data(folder.parent, error) from error
-
-
-def _leases(crawl: str) -> str:
-    return f"{keys.tag(0)}{crawl}:pl"
-
-
-def _positions(crawl: str) -> str:
-    return f"{keys.tag(0)}{crawl}:po"
