@@ -42,6 +42,8 @@ FULL = 0.8
 """Share of the store's `maxmemory` above which they wait."""
 LEASE, RENEW = 30_000, 8.0
 """Milliseconds that a lease holds; seconds between renewals."""
+TAIL = 16 << 20
+"""Bytes of bad lines that are looked at where some come again."""
 PATIENCE = 60.0
 """Seconds for which the store may be away."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
@@ -50,16 +52,21 @@ LOOK, WAIT, TELL = 1.0, 0.5, 10.0
 Say = Callable[[str], None]
 
 
+def silent(_: str) -> None:
+    """Nobody listens."""
+
+
 class Feeder:
     """Adds what one producer gives."""
 
-    def __init__(self, bench: Bench, source: Source, say: Say, again: bool) -> None:
-        self.bench, self.source, self._say, self._again = bench, source, say, again
+    def __init__(self, bench: Bench, source: Source, say: Say, again: bool, warn: Say = silent) -> None:
+        self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
         """`again`: what comes may have been added before; then what is known is no duplicate found."""
         self._store, self._crawl = bench.store, bench.setup.crawl
         self._looked = self._told = time.monotonic()
         self.read = 0
         self._share: float | None = None
+        self._trouble = ""
 
     async def run(self) -> None:
         """To the producer's end, if it has one; where it is cut off it says how far it came."""
@@ -78,7 +85,7 @@ class Feeder:
             self._again = self._again and batch.position is None
             self.read += len(batch.requests)
             self._share = batch.share
-            self._progress(batch.trouble)
+            self._progress(batch)
             await self._patiently(self._room)
             await asyncio.sleep(0)
         last = await position_of(self._store, self._crawl, self.source.name)
@@ -87,7 +94,7 @@ class Feeder:
     async def add(self, batch: Batch) -> None:
         """Put a batch into the frontier."""
         if batch.rejected:
-            keep_aside(self.bench.folder, batch.rejected, "ab")
+            keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
         taken, priority = Taken(), self.bench.setup.job.priority
         flags = "ors" if self._again else "os"
         beside = "*" if self.bench.scope.mode == "page" else self.source.beside
@@ -141,7 +148,12 @@ class Feeder:
         most = int(info.get("maxmemory", 0))
         return bool(most) and int(info.get("used_memory", 0)) > FULL * most
 
-    def _progress(self, trouble: str) -> None:
+    def _progress(self, batch: Batch) -> None:
+        trouble = batch.trouble
+        if trouble and trouble != self._trouble:
+            self._warn(f"{self.source.name}: {trouble}")
+        if trouble or batch.position is not None:
+            self._trouble = trouble
         if time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
             self._say(self._line() + (f"; {trouble}" if trouble else ""))
@@ -156,7 +168,7 @@ class Feeder:
 
 @contextlib.asynccontextmanager
 async def feeding(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent, warn: Say = silent
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
 
@@ -171,7 +183,7 @@ async def feeding(
         for source in sources:
             await source.open(bench.dialling)
         await _hold(store, setup.crawl, name)
-        async with beside(_leased(bench, sources, say, name)) as work:
+        async with beside(_leased(bench, sources, say, warn, name)) as work:
             yield work
     finally:
         for source in sources:
@@ -180,7 +192,7 @@ async def feeding(
 
 
 async def feed(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None,
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> None:  # fmt: skip
     """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end before them."""
@@ -196,14 +208,14 @@ async def feed(
                 await bench.close()
 
 
-async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:
+async def _leased(bench: Bench, sources: Sequence[Source], say: Say, warn: Say, name: str) -> None:
     """All producers to their ends, under a lease that is let go of then."""
     store, crawl = bench.store, bench.setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     try:
         for source in sources:
             begun = await position_of(store, crawl, source.name) is not None
-            feeder = Feeder(bench, source, say, begun)
+            feeder = Feeder(bench, source, say, begun, warn)
             if not begun:
                 await feeder.keep(None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))
@@ -229,11 +241,23 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
 
 
-def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb") -> None:
-    """Write bad seed lines beside the crawl, so that none is lost."""
+def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
+    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written before."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
+        if again:
+            known = _last(folder / "rejected.jsonl")
+            lines = [line for line in lines if line not in known]
         with open(folder / "rejected.jsonl", mode) as file:
-            file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+            file.writelines(lines)
     except OSError as error:
         raise of_data(folder.parent, error) from error
+
+
+def _last(path: Path) -> set[bytes]:
+    """The last lines of a file, as many as a batch may have."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        return set(file)
+    return set()

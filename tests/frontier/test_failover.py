@@ -191,9 +191,7 @@ async def test_a_replica_that_is_being_filled_is_waited_for_shortly(pair: Watche
         replica.kill()
         await until(lambda: followers(master) == 0)
         await store.client.servers.look()
-        master.set(
-            f"{tag(bucket)}much", b"x" * 1_000_000
-        )  # more than the backlog has: the replica must have it all anew
+        master.set(f"{tag(bucket)}much", b"x" * 1_000_000)  # more than the backlog has: the replica must have it all anew
         replica.start()
         await until(lambda: master.info("replication")["connected_slaves"] == 1)
         assert followers(master) == 0

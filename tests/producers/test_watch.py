@@ -15,7 +15,7 @@ import pytest
 
 from e2e.runs import job
 from gossamer import seeding
-from gossamer.door import crawl
+from gossamer.door import Taps, crawl
 from gossamer.errors import UsageError
 from gossamer.page import Page
 from gossamer.producers.watch import Watched
@@ -156,6 +156,17 @@ async def test_a_sitemap_of_an_index_that_could_not_be_read_is_read_in_the_next_
     read = Counter(Shop.asked)
     assert (read["/a.xml", 200], read["/b.xml", 200], pages()["/pa"]) == (1, 1, 1)
     assert Shop.asked[-1] == ("/index.xml", 304), "what was read is not asked for again"
+
+
+async def test_whoever_crawls_hears_of_it_once_while_it_lasts(tmp_path: Path, shop: str) -> None:
+    Shop.documents["/map.xml"] = sitemap(shop, {"/p1": "2026-01-01"})
+    stop, heard = asyncio.Event(), list[str]()
+    one = job([f"sitemap:{shop}/map.xml", f"feed:{shop}/feed"], tmp_path, watch=0.1)
+    running = asyncio.create_task(crawl(one, stop=stop, taps=Taps(warn=heard.append)))
+    await until(lambda: Shop.asked.count(("/feed", 404)) > 4 and pages(), "some turns")
+    stop.set()
+    await running
+    assert heard == [f"watch {shop}/feed: {shop}/feed answered 404"]
 
 
 async def test_an_answer_that_is_no_sitemap_or_half_of_one_loses_no_change(tmp_path: Path, shop: str) -> None:
