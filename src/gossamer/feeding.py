@@ -26,6 +26,7 @@ from gossamer.beside import beside
 from gossamer.errors import GossamerError, StoreError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.fed import leases, position_of, positions
+from gossamer.frontier.fitness import fullest
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
@@ -129,24 +130,29 @@ class Feeder:
                 await asyncio.sleep(WAIT)
 
     async def _room(self) -> None:
-        """Wait while there is too much already; looks once a second."""
-        if time.monotonic() - self._looked < LOOK:
+        """Wait while there is too much already; looks once a second. A wait that is long is told."""
+        if (began := time.monotonic()) - self._looked < LOOK:
             return
-        while await self._crowded():  # noqa: ASYNC110 - others make the room
+        told = False
+        while why := await self._crowded():
+            if not told and time.monotonic() - began >= TELL:
+                told = True
+                for tell in (self._say, self._warn):
+                    tell(f"{self._line()}; it waits for room: {why}")
             await asyncio.sleep(WAIT)
         self._looked = time.monotonic()
 
-    async def _crowded(self) -> bool:
+    async def _crowded(self) -> str:
+        """Why nothing is to be added now, if so."""
         if (await counts(self._store, self._crawl))["open"] > HIGH:
-            return True
+            return f"more than {HIGH:,} URLs are pending"
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
         if sum(await self._store.guard(pipe.execute())) > OUTBOX:
-            return True
-        info = await self._store.guard(self._store.client.info("memory"))
-        most = int(info.get("maxmemory", 0))
-        return bool(most) and int(info.get("used_memory", 0)) > FULL * most
+            return f"more than {OUTBOX:,} URLs are on their way to the cold store"
+        used = await self._store.guard(fullest(self._store))
+        return f"the store uses {used:.0%} of its maxmemory" if used > FULL else ""
 
     def _progress(self, batch: Batch) -> None:
         trouble = batch.trouble
