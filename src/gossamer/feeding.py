@@ -31,6 +31,7 @@ from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
 from gossamer.job import Setup
+from gossamer.masking import mask
 from gossamer.producers.source import Batch, Source
 from gossamer.road.taker import Taken
 from gossamer.targets import Rejected
@@ -157,7 +158,7 @@ class Feeder:
     def _progress(self, batch: Batch) -> None:
         trouble = batch.trouble
         if trouble and trouble != self._trouble:
-            self._warn(f"{self.source.name}: {trouble}")
+            self._warn(f"{mask(self.source.name)}: {trouble}")
         if trouble or batch.position is not None:
             self._trouble = trouble
         if time.monotonic() - self._told >= TELL:
@@ -166,7 +167,7 @@ class Feeder:
 
     def _line(self) -> str:
         share = f", {self._share:.0%} of it" if self._share is not None else ""
-        return f"{self.source.name}: {self.read} URLs added{share}"
+        return f"{mask(self.source.name)}: {self.read} URLs added{share}"
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))

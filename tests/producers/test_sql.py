@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -226,6 +227,26 @@ async def test_a_database_that_is_not_there(tmp_path: Path, target: str, kind: t
 async def test_the_url_may_be_a_secret(tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP", shop)
     assert (await fed(job(["sql:${env:SHOP} SELECT url FROM page WHERE id < 5"], tmp_path)))["added"] == 4
+
+
+async def test_a_password_that_was_typed_is_not_shown(
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gossamer import feeding
+    from gossamer.assemble import open_store
+    from gossamer.frontier.fed import unread
+
+    heard: list[str] = []
+    monkeypatch.setattr(feeding.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0))
+    one = job([f"sql:{postgres.replace('u@', 'u:secret@')} SELECT 'https://a.example/' AS url"], tmp_path)
+    await fed(one)
+    store, embedded = await open_store(one.settings)
+    heard += await unread(store, "c")
+    await store.close()
+    assert embedded is not None
+    embedded.leave()
+    assert len(heard) == 2
+    assert all("sql postgresql://***:***@" in line and "secret" not in line for line in heard), heard
 
 
 async def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,7 +194,10 @@ class Answers:
         self.collect = AsyncMock(return_value=answer)
 
 
-@pytest.mark.parametrize(("status", "said"), [(None, "gave no answer"), (404, "answered 404"), (304, "")])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(None, "gave no answer"), (404, "answered 404"), (304, ""), (200, "holds no entry of a sitemap or feed")],
+)
 async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:
     url = "https://a.example/feed"
     watched = Watched(url, 60)

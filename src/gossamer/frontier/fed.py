@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
+from gossamer.masking import mask
 
 
 def leases(crawl: str) -> str:
@@ -28,9 +29,9 @@ async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | N
 
 
 async def unread(store: Store, crawl: str) -> list[str]:
-    """The producers that began and did not come to their end."""
+    """The producers that began and did not come to their end, as a person may read them."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions(crawl))))
-    return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
+    return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 
 
 async def broken_off(store: Store, crawl: str) -> list[str]:

@@ -90,6 +90,8 @@ class Watched:
             return
         if page.status == 200:
             pages, sitemaps = entries(page.body, page.url)
+            if not pages and not sitemaps:
+                self._trouble = f"{url} holds no entry of a sitemap or feed"
             seen = _unpacked(known.entries)
             yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
             fresh = {str(one): _moment(one) for one in sitemaps}
