@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,15 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
 from gossamer.errors import ConfigError, GossamerError, StoreError
-from gossamer.feeding import feeding, unread
+from gossamer.feeding import feeding, silent
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import Embedded
+from gossamer.frontier.fed import unread
 from gossamer.frontier.living import held, runs
 from gossamer.frontier.parked import larger, regain
+from gossamer.frontier.spent import timed
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
@@ -64,6 +66,8 @@ class Taps(msgspec.Struct):
     """Called with each page before it is read."""
     only: str | None = None
     """Visit this URL alone; the targets only say how its page is read."""
+    warn: Callable[[str], None] = silent
+    """Called with what a producer cannot read, once while it is the same."""
 
 
 async def crawl(
@@ -89,7 +93,7 @@ async def crawl(
             async with timed(store, record):
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
-                async with feeding(setup, store, given.sources):
+                async with feeding(setup, store, given.sources, warn=taps.warn):
                     outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
         except GossamerError as error:
@@ -135,29 +139,6 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
     if job.settings.time_limit is not None:
         setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
     return record, None
-
-
-@contextlib.asynccontextmanager
-async def timed(store: Store, record: Record) -> AsyncIterator[None]:
-    """Within it the crawl is at work: the seconds are written down as they pass, so that a kill forgets one at most."""
-    began = time.monotonic() - record.spent
-
-    async def note() -> None:
-        with contextlib.suppress(GossamerError):  # whoever works hears of it
-            await Crawls(store).spend(record.name, time.monotonic() - began)
-
-    async def every_second() -> None:
-        while True:
-            await asyncio.sleep(1)
-            await note()
-
-    clock = asyncio.create_task(every_second())
-    try:
-        yield
-    finally:
-        clock.cancel()
-        await asyncio.gather(clock, return_exceptions=True)
-        await note()
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:

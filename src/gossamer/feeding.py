@@ -25,10 +25,13 @@ from gossamer.assemble import Bench
 from gossamer.beside import beside
 from gossamer.errors import GossamerError, StoreError, of_data
 from gossamer.frontier import keys
+from gossamer.frontier.fed import leases, position_of, positions
+from gossamer.frontier.fitness import fullest
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import counts
 from gossamer.job import Setup
+from gossamer.masking import mask
 from gossamer.producers.source import Batch, Source
 from gossamer.road.taker import Taken
 from gossamer.targets import Rejected
@@ -41,6 +44,8 @@ FULL = 0.8
 """Share of the store's `maxmemory` above which they wait."""
 LEASE, RENEW = 30_000, 8.0
 """Milliseconds that a lease holds; seconds between renewals."""
+TAIL = 16 << 20
+"""Bytes of bad lines that are looked at where some come again."""
 PATIENCE = 60.0
 """Seconds for which the store may be away."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
@@ -49,16 +54,21 @@ LOOK, WAIT, TELL = 1.0, 0.5, 10.0
 Say = Callable[[str], None]
 
 
+def silent(_: str) -> None:
+    """Nobody listens."""
+
+
 class Feeder:
     """Adds what one producer gives."""
 
-    def __init__(self, bench: Bench, source: Source, say: Say, again: bool) -> None:
-        self.bench, self.source, self._say, self._again = bench, source, say, again
+    def __init__(self, bench: Bench, source: Source, say: Say, again: bool, warn: Say = silent) -> None:
+        self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
         """`again`: what comes may have been added before; then what is known is no duplicate found."""
         self._store, self._crawl = bench.store, bench.setup.crawl
         self._looked = self._told = time.monotonic()
         self.read = 0
         self._share: float | None = None
+        self._trouble = ""
 
     async def run(self) -> None:
         """To the producer's end, if it has one; where it is cut off it says how far it came."""
@@ -77,7 +87,7 @@ class Feeder:
             self._again = self._again and batch.position is None
             self.read += len(batch.requests)
             self._share = batch.share
-            self._progress(batch.trouble)
+            self._progress(batch)
             await self._patiently(self._room)
             await asyncio.sleep(0)
         last = await position_of(self._store, self._crawl, self.source.name)
@@ -86,7 +96,7 @@ class Feeder:
     async def add(self, batch: Batch) -> None:
         """Put a batch into the frontier."""
         if batch.rejected:
-            keep_aside(self.bench.folder, batch.rejected, "ab")
+            keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
         taken, priority = Taken(), self.bench.setup.job.priority
         flags = "ors" if self._again else "os"
         beside = "*" if self.bench.scope.mode == "page" else self.source.beside
@@ -106,7 +116,7 @@ class Feeder:
     async def keep(self, position: Any, done: bool) -> None:
         """Remember how far it came."""
         value = json.dumps({"at": position, "done": done})
-        await self._do(self._store.client.hset(_positions(self._crawl), self.source.name, value))
+        await self._do(self._store.client.hset(positions(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """The store may be away for a while: it is started again, or another takes over."""
@@ -121,33 +131,43 @@ class Feeder:
                 await asyncio.sleep(WAIT)
 
     async def _room(self) -> None:
-        """Wait while there is too much already; looks once a second."""
-        if time.monotonic() - self._looked < LOOK:
+        """Wait while there is too much already; looks once a second. A wait that is long is told."""
+        if (began := time.monotonic()) - self._looked < LOOK:
             return
-        while await self._crowded():  # noqa: ASYNC110 - others make the room
+        told = False
+        while why := await self._crowded():
+            if not told and time.monotonic() - began >= TELL:
+                told = True
+                for tell in (self._say, self._warn):
+                    tell(f"{self._line()}; it waits for room: {why}")
             await asyncio.sleep(WAIT)
         self._looked = time.monotonic()
 
-    async def _crowded(self) -> bool:
+    async def _crowded(self) -> str:
+        """Why nothing is to be added now, if so."""
         if (await counts(self._store, self._crawl))["open"] > HIGH:
-            return True
+            return f"more than {HIGH:,} URLs are pending"
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
         if sum(await self._store.guard(pipe.execute())) > OUTBOX:
-            return True
-        info = await self._store.guard(self._store.client.info("memory"))
-        most = int(info.get("maxmemory", 0))
-        return bool(most) and int(info.get("used_memory", 0)) > FULL * most
+            return f"more than {OUTBOX:,} URLs are on their way to the cold store"
+        used = await self._store.guard(fullest(self._store))
+        return f"the store uses {used:.0%} of its maxmemory" if used > FULL else ""
 
-    def _progress(self, trouble: str) -> None:
+    def _progress(self, batch: Batch) -> None:
+        trouble = batch.trouble
+        if trouble and trouble != self._trouble:
+            self._warn(f"{mask(self.source.name)}: {trouble}")
+        if trouble or batch.position is not None:
+            self._trouble = trouble
         if time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
             self._say(self._line() + (f"; {trouble}" if trouble else ""))
 
     def _line(self) -> str:
         share = f", {self._share:.0%} of it" if self._share is not None else ""
-        return f"{self.source.name}: {self.read} URLs added{share}"
+        return f"{mask(self.source.name)}: {self.read} URLs added{share}"
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
@@ -155,7 +175,7 @@ class Feeder:
 
 @contextlib.asynccontextmanager
 async def feeding(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent, warn: Say = silent
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
 
@@ -170,7 +190,7 @@ async def feeding(
         for source in sources:
             await source.open(bench.dialling)
         await _hold(store, setup.crawl, name)
-        async with beside(_leased(bench, sources, say, name)) as work:
+        async with beside(_leased(bench, sources, say, warn, name)) as work:
             yield work
     finally:
         for source in sources:
@@ -179,7 +199,7 @@ async def feeding(
 
 
 async def feed(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = lambda _: None,
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> None:  # fmt: skip
     """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end before them."""
@@ -195,37 +215,14 @@ async def feed(
                 await bench.close()
 
 
-async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """How far a producer came: `at` and `done`."""
-    raw = await store.guard(cast(Awaitable[Any], store.client.hget(_positions(crawl), name)))
-    found: dict[str, Any] | None = json.loads(raw) if raw else None
-    return found
-
-
-async def unread(store: Store, crawl: str) -> list[str]:
-    """The producers that began and did not come to their end."""
-    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(_positions(crawl))))
-    return sorted(name.decode() for name, value in kept.items() if not json.loads(value)["done"])
-
-
-async def broken_off(store: Store, crawl: str) -> list[str]:
-    """Those of them that nobody brings to their end now."""
-    pipe = store.client.pipeline(transaction=False)
-    pipe.time()
-    pipe.zrange(_leases(crawl), -1, -1, withscores=True)
-    (seconds, micros), last = await store.guard(pipe.execute())
-    held = bool(last) and last[0][1] > seconds * 1000 + micros // 1000
-    return [] if held else await unread(store, crawl)
-
-
-async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) -> None:
+async def _leased(bench: Bench, sources: Sequence[Source], say: Say, warn: Say, name: str) -> None:
     """All producers to their ends, under a lease that is let go of then."""
     store, crawl = bench.store, bench.setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     try:
         for source in sources:
             begun = await position_of(store, crawl, source.name) is not None
-            feeder = Feeder(bench, source, say, begun)
+            feeder = Feeder(bench, source, say, begun, warn)
             if not begun:
                 await feeder.keep(None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))
@@ -235,7 +232,7 @@ async def _leased(bench: Bench, sources: Sequence[Source], say: Say, name: str) 
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(GossamerError):
-            await store.guard(cast(Awaitable[Any], store.client.zrem(_leases(crawl), name)))
+            await store.guard(cast(Awaitable[Any], store.client.zrem(leases(crawl), name)))
 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
@@ -248,22 +245,26 @@ async def _renewed(store: Store, crawl: str, name: str) -> None:
 async def _hold(store: Store, crawl: str, name: str) -> None:
     seconds, micros = await store.guard(store.client.time())
     until = seconds * 1000 + micros // 1000 + LEASE
-    await store.guard(cast(Awaitable[Any], store.client.zadd(_leases(crawl), {name: until})))
+    await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
 
 
-def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb") -> None:
-    """Write bad seed lines beside the crawl, so that none is lost."""
+def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
+    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written before."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
+        if again:
+            known = _last(folder / "rejected.jsonl")
+            lines = [line for line in lines if line not in known]
         with open(folder / "rejected.jsonl", mode) as file:
-            file.writelines(msgspec.json.encode(line) + b"\n" for line in rejected)
+            file.writelines(lines)
     except OSError as error:
         raise of_data(folder.parent, error) from error
 
 
-def _leases(crawl: str) -> str:
-    return f"{keys.tag(0)}{crawl}:pl"
-
-
-def _positions(crawl: str) -> str:
-    return f"{keys.tag(0)}{crawl}:po"
+def _last(path: Path) -> set[bytes]:
+    """The last lines of a file, as many as a batch may have."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        return set(file)
+    return set()

@@ -22,6 +22,8 @@ from gossamer.request import Request, split
 
 CARRY = 4096
 """Most bytes of a request's `carry`, as JSON."""
+LONGEST = 1 << 20
+"""Bytes of a line; what has so many is no request."""
 SHOWN = 200
 """Letters of a TARGET, or of a line, in a message."""
 
@@ -155,6 +157,8 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
 
 def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
     """A line of a list, or a message: a URL, a request as JSON; None: nothing is in it."""
+    if len(raw) >= LONGEST:
+        return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
     line = raw.removeprefix(b"\xef\xbb\xbf").strip()
     if not line or line.startswith(b"#"):
         return None

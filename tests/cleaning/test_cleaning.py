@@ -76,6 +76,21 @@ async def test_a_crawl_without_a_queue_goes_when_it_has_ended(bed: Bed, state: s
     assert await bed.names() == ([] if gone else ["c"])
 
 
+@pytest.mark.parametrize(
+    ("state", "done", "gone"),
+    [("stopped", "false", False), ("limited", "false", False), ("failed", "false", False), ("stopped", "true", True),
+     ("cancelled", "false", True), ("finished", "true", True)],
+)  # fmt: skip
+async def test_a_crawl_whose_producers_were_not_at_their_end_stays(bed: Bed, state: str, done: str, gone: bool) -> None:
+    """A list half read, a watched sitemap, a topic: nothing waits, but it goes on where it was."""
+    await bed.crawl("c")
+    await bed.date("c", state)
+    await cast(Any, bed.store.client.hset("{b:000}c:po", "list a.txt", f'{{"at": null, "done": {done}}}'))
+    bed.moved.move(31 * DAY)
+    await bed.clean()
+    assert await bed.names() == ([] if gone else ["c"])
+
+
 async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
     from gossamer.frontier.clearing import drop_queue
 

@@ -38,6 +38,11 @@ def test_what_bounds_a_crawl(load: Load, machine: Machine, bound: str, hours: fl
     assert found.why
 
 
+def test_why_not_in_time_is_said_in_the_time_that_it_takes() -> None:
+    assert "take 10s whatever" in size(Load(hosts=1, urls=10, within=1), SMALL).why
+    assert "take 115d 17h whatever" in size(Load(hosts=1, urls=10**7, within=HOUR), BIG).why
+
+
 def test_quick_answers_leave_the_processor_as_the_bound() -> None:
     assert size(Load(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(1 / WORKER_CPU)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 from gossamer import feeding, seeding
@@ -26,3 +28,30 @@ async def fed(one: Job) -> dict[str, int]:
         await store.close()
         if embedded is not None:
             embedded.leave()
+
+
+def listed(path: Path, urls: list[str]) -> Path:
+    text = "".join(f"{url}\n" for url in urls).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+DRIVER = """
+import sys
+from gossamer.producers import lines, source
+source.SHORT = lines.SHORT = 100
+lines.PART = 2000
+from gossamer.cli import main
+main()
+"""
+
+
+def pending(data: Path) -> int:
+    import redis
+
+    try:
+        path = json.loads((data / "store" / "run.json").read_text())["socket"]
+        with redis.Redis(unix_socket_path=path, retry=None) as client:
+            return int(client.hget("{b:000}c:n", "added") or 0)
+    except (OSError, ValueError, redis.RedisError):
+        return 0

@@ -21,7 +21,7 @@ from gossamer.door import crawl
 from gossamer.errors import UsageError
 from gossamer.frontier.tally import counts
 from gossamer.producers import source
-from producers.feeds import fed
+from producers.feeds import DRIVER, fed, listed, pending
 from web import Web, preset, serve
 
 
@@ -31,12 +31,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "SHORT", 100)
     monkeypatch.setattr("gossamer.producers.lines.PART", 200)
     monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
-
-
-def listed(path: Path, urls: list[str]) -> Path:
-    text = "".join(f"{url}\n" for url in urls).encode()
-    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-    return path
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])
@@ -73,27 +67,6 @@ async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
         hosts = {row["url"].split("/")[2] for row in rows(tmp_path / "out.jsonl")}
         assert (summary.pages, hosts) == (30, {web.plan.seeds()[0].split("/")[2]})
         assert summary.found == summary.pages + summary.redirected + summary.failed + sum(summary.skipped.values())
-
-
-DRIVER = """
-import sys
-from gossamer.producers import lines, source
-source.SHORT = lines.SHORT = 100
-lines.PART = 2000
-from gossamer.cli import main
-main()
-"""
-
-
-def pending(data: Path) -> int:
-    import redis
-
-    try:
-        path = json.loads((data / "store" / "run.json").read_text())["socket"]
-        with redis.Redis(unix_socket_path=path, retry=None) as client:
-            return int(client.hget("{b:000}c:n", "added") or 0)
-    except (OSError, ValueError, redis.RedisError):
-        return 0
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.jsonl.gz"])

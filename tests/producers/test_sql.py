@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -100,6 +101,89 @@ async def test_a_query_goes_on_behind_the_last_row(tmp_path: Path, shop: str) ->
     assert found[-1].position == {"after": 9000}
 
 
+async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
+    tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill after any batch: its position leads to all rows that were not in it or before."""
+    monkeypatch.setattr(sql, "BATCH", 7)
+    query = f"{shop} SELECT nullif(id / 5, 30) AS after, url FROM page WHERE id / 5 > :after AND id < 160 ORDER BY id"
+
+    async def read_from(position: Any) -> list[tuple[set[str], Any]]:
+        one = Query(query)
+        try:
+            await one.open(archive_collector("."))
+            return [({str(r.url) for r in batch.requests}, batch.position) async for batch in one.batches(position)]
+        finally:
+            await one.close()
+
+    batches = await read_from(None)
+    everything = set().union(*(urls for urls, _ in batches))
+    assert len(everything) == 155
+    assert batches[-1][1] == {"after": 31}
+    before: set[str] = set()
+    for urls, position in batches[:-1]:
+        before |= urls
+        assert before | set().union(*(urls for urls, _ in await read_from(position))) == everything
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("timestamptz", "to_timestamp(id)"), ("date", "date '2026-01-01' + id / 4"), ("numeric", "id / 8.0"), ("uuid", "md5(id::text)::uuid"),
+     ("bytea", "decode(md5(id::text), 'hex')"), ("text", "md5(id::text)"), ("double precision", "id / 7.0"), ("interval", "make_interval(secs => id)")],
+)  # fmt: skip
+async def test_the_value_behind_which_it_goes_on_may_be_of_any_type(
+    tmp_path: Path, postgres: str, kind: str, value: str
+) -> None:
+    import json
+
+    import psycopg
+
+    with psycopg.connect(postgres) as server:
+        server.execute("DROP TABLE IF EXISTS typed")
+        server.execute(
+            f"CREATE TABLE typed AS SELECT ({value})::{kind} AS k, 'https://a.example/' || id AS url FROM generate_series(1, 40) id"
+        )
+
+    async def read_from(position: Any, where: str) -> list[Any]:
+        one = Query(f"{postgres} SELECT k AS after, url FROM typed WHERE {where} ORDER BY k")
+        try:
+            await one.open(archive_collector("."))
+            return [batch async for batch in one.batches(position)]
+        finally:
+            await one.close()
+
+    first = await read_from(None, "k <= (SELECT k FROM typed ORDER BY k LIMIT 1 OFFSET 24) AND :after = 0")
+    position = json.loads(json.dumps(first[-1].position))
+    rest = await read_from(position, "k > :after")
+    found = [request.url for batch in (*first, *rest) for request in batch.requests]
+    assert len(found) == len(set(found)) == 40
+
+
+async def test_a_time_has_no_zero(tmp_path: Path, postgres: str) -> None:
+    query = "SELECT now() AS after, 'https://a.example/' AS url WHERE now() > :after"
+    with pytest.raises(ConfigError, match=re.escape("extract(epoch FROM ...)")):
+        await fed(job([f"sql:{postgres} {query}"], tmp_path))
+    query = "SELECT extract(epoch FROM now()) AS after, 'https://a.example/' AS url WHERE extract(epoch FROM now()) > :after"
+    one = job([f"sql:{postgres} {query}"], tmp_path, name="d")
+    assert (await fed(one))["added"] == (await fed(one))["added"] == 1
+
+
+async def test_a_blob_and_a_number_as_id(tmp_path: Path) -> None:
+    base = sqlite3.connect(tmp_path / "b.db")
+    base.execute("CREATE TABLE page (id INTEGER, k BLOB, url TEXT)")
+    base.executemany(
+        "INSERT INTO page VALUES (?, ?, ?)", [(n, b"k%04d" % n, f"https://a.example/{n}") for n in range(50)]
+    )
+    base.commit()
+    base.close()
+    one = job(
+        [f"sql:sqlite:{tmp_path / 'b.db'} SELECT id, k AS after, url FROM page WHERE k > :after ORDER BY k"], tmp_path
+    )
+    assert (await fed(one))["added"] == 50
+    assert (await fed(one))["added"] == 50
+    assert not (tmp_path / "data" / "c" / "rejected.jsonl").exists()
+
+
 async def test_rows_that_are_no_requests_are_kept_aside(tmp_path: Path, shop: str) -> None:
     text = f"sql:{shop} SELECT CASE WHEN id = 5 THEN 'no url' ELSE url END AS url FROM page WHERE id < 9"
     assert (await fed(job([text], tmp_path)))["added"] == 7
@@ -143,6 +227,26 @@ async def test_a_database_that_is_not_there(tmp_path: Path, target: str, kind: t
 async def test_the_url_may_be_a_secret(tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP", shop)
     assert (await fed(job(["sql:${env:SHOP} SELECT url FROM page WHERE id < 5"], tmp_path)))["added"] == 4
+
+
+async def test_a_password_that_was_typed_is_not_shown(
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gossamer import feeding
+    from gossamer.assemble import open_store
+    from gossamer.frontier.fed import unread
+
+    heard: list[str] = []
+    monkeypatch.setattr(feeding.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0))
+    one = job([f"sql:{postgres.replace('u@', 'u:secret@')} SELECT 'https://a.example/' AS url"], tmp_path)
+    await fed(one)
+    store, embedded = await open_store(one.settings)
+    heard += await unread(store, "c")
+    await store.close()
+    assert embedded is not None
+    embedded.leave()
+    assert len(heard) == 2
+    assert all("sql postgresql://***:***@" in line and "secret" not in line for line in heard), heard
 
 
 async def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from e2e.runs import job
 from gossamer import seeding
-from gossamer.door import crawl
+from gossamer.door import Taps, crawl
 from gossamer.errors import UsageError
 from gossamer.page import Page
 from gossamer.producers.watch import Watched
@@ -132,6 +132,61 @@ async def test_a_sitemap_that_is_away_for_a_while_is_asked_for_again(tmp_path: P
     assert (await running).pages == 1
 
 
+async def test_a_sitemap_of_an_index_that_could_not_be_read_is_read_in_the_next_turn(
+    tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the index says when it changed last, and is itself no more than one of another index."""
+    monkeypatch.setattr("gossamer.producers.watch.PAUSE", 0.0)
+
+    def index(*names: str) -> str:
+        inner = "".join(f"<sitemap><loc>{shop}/{name}</loc><lastmod>2026-01-01</lastmod></sitemap>" for name in names)
+        return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inner}</sitemapindex>'
+
+    Shop.documents |= {"/index.xml": index("inner.xml"), "/inner.xml": index("a.xml", "b.xml")}
+    Shop.documents["/a.xml"] = sitemap(shop, {"/pa": "2026-01-01"})
+    stop = asyncio.Event()
+    running = asyncio.create_task(crawl(job([f"sitemap:{shop}/index.xml"], tmp_path, watch=0.2), stop=stop))
+    await until(lambda: Shop.asked.count(("/b.xml", 404)) > 2, "what is away is asked for")
+    Shop.documents["/b.xml"] = sitemap(shop, {"/pb": "2026-01-01"})
+    await until(lambda: pages()["/pb"], "it came back")
+    turns = Shop.asked.count(("/index.xml", 304))
+    await until(lambda: Shop.asked.count(("/index.xml", 304)) > turns + 2, "more turns")
+    stop.set()
+    await running
+    read = Counter(Shop.asked)
+    assert (read["/a.xml", 200], read["/b.xml", 200], pages()["/pa"]) == (1, 1, 1)
+    assert Shop.asked[-1] == ("/index.xml", 304), "what was read is not asked for again"
+
+
+async def test_whoever_crawls_hears_of_it_once_while_it_lasts(tmp_path: Path, shop: str) -> None:
+    Shop.documents["/map.xml"] = sitemap(shop, {"/p1": "2026-01-01"})
+    stop, heard = asyncio.Event(), list[str]()
+    one = job([f"sitemap:{shop}/map.xml", f"feed:{shop}/feed"], tmp_path, watch=0.1)
+    running = asyncio.create_task(crawl(one, stop=stop, taps=Taps(warn=heard.append)))
+    await until(lambda: Shop.asked.count(("/feed", 404)) > 4 and pages(), "some turns")
+    stop.set()
+    await running
+    assert heard == [f"watch {shop}/feed: {shop}/feed answered 404"]
+
+
+async def test_an_answer_that_is_no_sitemap_or_half_of_one_loses_no_change(tmp_path: Path, shop: str) -> None:
+    whole = {"/p1": "2026-01-01", "/p2": "2026-01-01", "/p3": "2026-01-01"}
+    Shop.documents["/map.xml"] = sitemap(shop, whole)
+    stop = asyncio.Event()
+    running = asyncio.create_task(crawl(job([f"sitemap:{shop}/map.xml"], tmp_path, watch=0.2), stop=stop))
+    await until(lambda: len(pages()) == 3, "the first pass")
+    for bad in ("<html>We are back soon</html>", sitemap(shop, whole)[:150], ""):
+        asked = len(Shop.asked)
+        Shop.documents["/map.xml"] = bad
+        await until(lambda since=asked: len(Shop.asked) > since + 1, "it was read")
+    Shop.documents["/map.xml"] = sitemap(shop, {**whole, "/p3": "2026-02-02"})
+    await until(lambda: pages()["/p3"] == 2, "what changed meanwhile")
+    stop.set()
+    summary = await running
+    assert pages() == Counter({"/p1": 1, "/p2": 1, "/p3": 2})
+    assert (summary.pages, summary.skipped) == (4, {}), "what comes back as it was is not offered again"
+
+
 class Answers:
     """A collector whose every answer is the same."""
 
@@ -139,7 +194,10 @@ class Answers:
         self.collect = AsyncMock(return_value=answer)
 
 
-@pytest.mark.parametrize(("status", "said"), [(None, "gave no answer"), (404, "answered 404"), (304, "")])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(None, "gave no answer"), (404, "answered 404"), (304, ""), (200, "holds no entry of a sitemap or feed")],
+)
 async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:
     url = "https://a.example/feed"
     watched = Watched(url, 60)

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from gossamer import feeding
+from gossamer.frontier import fed
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.job import Job
 from gossamer.scheduler import conducting
@@ -27,7 +28,7 @@ async def begun(bed: Bed, done: bool) -> Crawls:
     await crawls.begin("run", Spec(JOB.targets), [])
     await crawls.seeded("run")
     client: Any = bed.store.client
-    await client.hset(feeding._positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
+    await client.hset(fed.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
     return crawls
 
 
@@ -46,7 +47,7 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
     await asyncio.sleep(0.2)
     assert launched == []
     await crawls.set("run", "paused")
-    await bed.store.client.delete(feeding._leases("run"))
+    await bed.store.client.delete(fed.leases("run"))
     await asyncio.sleep(0.2)
     assert launched == []  # a person paused it
     await crawls.set("run", "running")

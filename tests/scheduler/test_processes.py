@@ -222,6 +222,8 @@ def test_the_store_dies_under_an_embedded_scheduler(tmp_path: Path, web: Web) ->
         (("x/y", "@daily", "https://a.example"), "schedule 'x/y'"),
         (("x", "@daily"), "no TARGET"),
         (("x", "@daily", "-"), "no standard input"),
+        (("x", "@daily", "sitemap:https://a.example/map.xml", "--watch", "1h"), "give --time-limit"),
+        (("x", "@daily", "https://a.example", "kafka://127.0.0.1:9092/urls"), "give --time-limit"),
         (("x", "@daily", "https://a.example", "-o", "-"), "no standard output"),
         (("x", "@daily", "https://a.example", "-o", "{day}.jsonl"), "there are {date} and {run}"),
         (("x", "@daily", "https://a.example", "-o", "out.xyz"), "no format for .xyz"),
@@ -246,3 +248,19 @@ def test_a_bad_schedule_is_one_line(
     assert told in err
     assert err.count("\n") == 1
     assert not (tmp_path / "d").exists()
+
+
+def test_a_run_may_watch_for_as_long_as_it_is_told(tmp_path: Path, web: Web) -> None:
+    desk = Desk(tmp_path)
+    scheduler = desk.scheduler()
+    try:
+        wait(lambda: desk.said("leads"))
+        words = ("sitemap:http://127.0.0.1:1/map.xml", "--watch", "1s", "--time-limit", "4s", "--retries", "none")
+        desk("schedule", "add", "news", "* * * * *", *words)
+        wait(lambda: desk.said("ended"), 90)
+        (run,) = desk.said("ended")
+        assert run["state"] == "limited", run
+    finally:
+        scheduler.send_signal(signal.SIGTERM)
+        scheduler.wait(10)
+        scheduler.kill()

@@ -26,7 +26,7 @@ def clean(
     """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may still go on."""
     import msgspec
 
-    from gossamer.cli.show import amount, put_json, put_table
+    from gossamer.cli.show import amount, put_json, put_table, remark
     from gossamer.units import seconds
 
     try:
@@ -40,6 +40,8 @@ def clean(
         return 0
     rows = [(one.part, one.count, amount(one.bytes) if one.bytes else "", one.what) for one in done]
     put_table(("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size"))
+    if crawl is not None and not any(one.count for one in done):
+        remark(f"nothing of {crawl} was old enough, ended, and without a queue; see gossamer status {crawl}")
     return 0
 
 

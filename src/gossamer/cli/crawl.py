@@ -270,6 +270,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Print the summary; the exit code."""
+    from gossamer.cli.running import nothing
     from gossamer.cli.show import named, put_json, remark
     from gossamer.cli.summaries import RETRYABLE, put_summary
     from gossamer.judging import missed
@@ -292,9 +293,8 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
-    if not summary.found and summary.state == "finished" and not words["refresh"]:  # a sitemap that is gone, or empty
-        remark(f"not one URL was found in the targets: gossamer attempts {summary.crawl} shows what they answered")
-    return 0
+    empty = not summary.found and summary.state == "finished" and not words["refresh"]  # a sitemap that is gone
+    return nothing(job, summary.crawl) if empty else 0
 
 
 vars(crawl)["__signature__"] = signature()

@@ -46,6 +46,15 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
     remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
 
 
+def nothing(job: Job, crawl: str) -> int:
+    """Say why there was nothing to crawl; the exit code."""
+    if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
+        remark(f"not one line of the targets is a request: {bad} says why")
+        return 2
+    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows what they answered")
+    return 0
+
+
 class Runner:
     """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
 
@@ -83,7 +92,7 @@ class Runner:
 
     async def _run(self) -> Summary:
         from gossamer.cli.progress import progress
-        from gossamer.door import crawl
+        from gossamer.door import Taps, crawl
         from gossamer.process import settle_in
 
         settle_in()
@@ -95,7 +104,8 @@ class Runner:
                 signal.signal(name, self._heard)  # also where a site's function keeps the loop, and does not end
         shown: Progress | None = None if self.quiet else progress()
         try:
-            self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop))
+            taps = Taps(warn=lambda line: remark(line, self.quiet))
+            self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop, taps))
             summary = await self._task
         finally:
             if shown is not None:

@@ -217,6 +217,8 @@ def task_of(words: dict[str, Any]) -> Task:
         options["headers"] = crawls.headers_of(words["header"])
     if words["argument"]:
         options["args"] = crawls.arguments_of(words["argument"])
+    if (every := crawls.time_of("--watch", words["watch"])) is not None:
+        options["watch"] = every
     outputs = [(_path(spec), False) for spec in words["output"] or ()]
     outputs += [(_path(spec), True) for spec in words["overwrite"] or ()]
     targets = [os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]]

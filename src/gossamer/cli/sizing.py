@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from gossamer.cli.show import duration as span
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def size(load: Load, machine: Machine) -> Size:
     need = memory + have * WORKER_MEMORY
     late = load.within is not None and load.urls / polite > load.within
     why = (
-        f"{load.hosts} hosts at this delay take {load.urls / polite / 3600:.1f} h whatever there is: more hosts at once, or a shorter delay"
+        f"at this delay they take {span(load.urls / polite)} whatever there is: more hosts at once, or a shorter delay"
         if late
         else f"it wants {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
         if need > machine.memory
@@ -168,14 +169,14 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
 
 def lines(load: Load, found: Size) -> list[tuple[str, str]]:
     """What a person reads."""
-    from gossamer.cli.show import amount, duration
+    from gossamer.cli.show import amount
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
     cold = f", {amount(found.cold)} of disk for the cold store" if found.cold else ""
     store = "one store" if found.stores == 1 else f"{found.stores} store servers (a cluster)"
     return [
         ("crawl", f"{load.urls:,} URLs on {load.hosts:,} hosts, {load.per_host} at once a host, {delay}"),
-        ("time", f"{duration(found.duration)} at {found.rate:,.1f} pages/s, bound by {found.bound}"),
+        ("time", f"{span(found.duration)} at {found.rate:,.1f} pages/s, bound by {found.bound}"),
         ("politeness", f"allows {found.by_politeness:,.1f} pages/s, if the URLs are spread evenly"),
         ("workers", f"{found.workers} processes keep up with that; one does {found.by_worker:,.0f} pages/s"),
         (

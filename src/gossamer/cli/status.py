@@ -61,12 +61,12 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
 async def broken_off(census: Census, name: str) -> dict[str, Any]:
     """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for them, or stopped before it;
     `go_on`: the command that does, None where there are none."""
-    from gossamer import feeding
     from gossamer.cli.steer import command
+    from gossamer.frontier import fed
 
     record = await census.crawls.need(name)
     over = record.state in ("finished", "limited", "cancelled")
-    left = [] if over else await feeding.broken_off(census.store, name)
+    left = [] if over else await fed.broken_off(census.store, name)
     return {"broken_off": left, "go_on": command(record) if left else None}
 
 

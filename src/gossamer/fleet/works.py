@@ -14,7 +14,6 @@ from typing import NamedTuple
 from gossamer import submitted
 from gossamer.assemble import Bench
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
-from gossamer.feeding import unread
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
 from gossamer.fleet.lacking import Lacking
@@ -22,6 +21,7 @@ from gossamer.fleet.load import Load
 from gossamer.fleet.sign import Sign
 from gossamer.fleet.versions import Versions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
+from gossamer.frontier.fed import unread
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.job import Setup

@@ -14,6 +14,7 @@ from gossamer.frontier import keys
 from gossamer.frontier.broom import Broom, Found
 from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
 from gossamer.frontier.crew import ORDERS, REFUSED, WORKERS, Worker
+from gossamer.frontier.fed import unread
 from gossamer.frontier.schedules import Schedules
 from gossamer.frontier.tally import counts
 
@@ -163,7 +164,8 @@ async def _ripe(broom: Broom, record: Record, age: float) -> bool:
 
 async def _done(broom: Broom, record: Record) -> bool:
     """Whether nothing is left to do in it, now or by running it again."""
-    if record.state not in ENDED or not (record.seeded or record.state in ("finished", "cancelled")):
+    over = record.state in ("finished", "cancelled")
+    if record.state not in ENDED or not (over or (record.seeded and not await unread(broom.store, record.name))):
         return False
     pipe = broom.store.client.pipeline(transaction=False)
     for bucket in range(broom.store.buckets):

@@ -138,7 +138,10 @@ class Crawls:
         check_name(name)
         record = await self.get(name)
         if record is not None and record.state == REMOVING:
-            raise InUse(f"crawl {name} is being removed by gossamer clean: run the same command again in a moment")
+            raise InUse(
+                f"crawl {name} is being removed by gossamer clean: run the same command again in a moment, "
+                "or if that was killed `gossamer clean`"
+            )
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:

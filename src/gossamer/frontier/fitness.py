@@ -6,12 +6,13 @@ What a server is, its INFO says: no other right is asked for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from redis.exceptions import ResponseError
+from redis.exceptions import NoPermissionError, ResponseError
 
 from gossamer.errors import Away, StoreError
 from gossamer.frontier import keys
@@ -67,6 +68,17 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
             "append-only file off",
             "CONFIG SET appendonly yes, or a restart forgets what came since its last save",
         )
+
+
+async def fullest(store: Store) -> float:
+    """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may not ask."""
+    shares = [0.0]
+    for server in await store.client.servers.all():
+        with contextlib.suppress(NoPermissionError):
+            info = await server.client.info("memory")
+            if most := int(info.get("maxmemory", 0)):
+                shares.append(int(info.get("used_memory", 0)) / most)
+    return max(shares)
 
 
 async def reach(store: Store, seconds: float) -> None:

@@ -15,18 +15,17 @@ from gossamer.errors import UsageError
 from gossamer.parts import Collector
 from gossamer.producers.source import BATCH, SHORT, Batch
 from gossamer.request import Request
-from gossamer.targets import Rejected, parsed
+from gossamer.targets import LONGEST, Rejected, parsed
 
 PART = 1 << 18
 """Bytes of lines that are read at once."""
-LONGEST = 1 << 20
-"""Bytes of a line; what is longer is no request."""
 PATIENCE = 2.0
 """Seconds in which standard input is waited for before the crawl begins with what came."""
 
 
 class List:
-    """A file. Its position: bytes (of what is unpacked) and lines read, and the size that the file had."""
+    """A file. Its position: bytes (of what is unpacked) and lines read, and the size that the file had. A last line that is not
+    ended is read, and lies behind it: somebody may be writing it."""
 
     beside = "*"
 
@@ -55,10 +54,12 @@ class List:
             await asyncio.to_thread(self._file.seek, offset)
             while part := await asyncio.to_thread(self._part):
                 lines = part.split(b"\n")
+                ended = part.endswith(b"\n") or len(lines[-1]) >= LONGEST
                 if part.endswith(b"\n"):
                     lines.pop()
                 requests, rejected = taken(lines, str(self.path), number)
-                number, offset = number + len(lines), offset + len(part)
+                number += len(lines) - (not ended)
+                offset = self._file.tell() - (0 if ended else len(lines[-1]))
                 share = min(1.0, self._packed() / size) if size else 1.0
                 yield Batch(requests, rejected, {"at": offset, "line": number, "size": size}, share)
         except (OSError, EOFError) as error:
@@ -85,10 +86,15 @@ class List:
         return file
 
     def _part(self) -> bytes:
-        """Some lines. One that never ends comes in parts, which are no requests."""
+        """Some lines; of one that is too long its beginning."""
         assert self._file is not None
         part = self._file.read(PART)
-        return part if part.endswith(b"\n") else part + self._file.readline(LONGEST)
+        if not part or part.endswith(b"\n"):
+            return part
+        rest = more = self._file.readline(LONGEST)
+        while len(more) == LONGEST and not more.endswith(b"\n"):
+            more = self._file.readline(LONGEST)
+        return part + rest
 
     def _packed(self) -> int:
         file = self._raw or self._file
@@ -140,12 +146,16 @@ class Input:
 
     async def batches(self, position: Any) -> AsyncIterator[Batch]:
         """As they come; a batch is not waited for longer than its first line."""
-        number, rest = 0, b""
+        number, rest, over = 0, b"", False
         async for part in self._all():
+            if over:  # within a line that is too long
+                _, newline, part = part.partition(b"\n")
+                if not newline:
+                    continue
             whole, newline, rest = (rest + part).rpartition(b"\n")
-            if len(rest) > LONGEST:
-                whole, newline, rest = whole + newline + rest, b"", b""
             lines = (whole + newline).removesuffix(b"\n").split(b"\n") if whole + newline else []
+            if over := len(rest) >= LONGEST:
+                lines, rest = [*lines, rest[:LONGEST]], b""
             for some in (lines[j : j + BATCH] for j in range(0, len(lines), BATCH)):
                 requests, rejected = taken(some, "stdin", number)
                 number += len(some)
@@ -178,7 +188,7 @@ class Input:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """What comes, as it comes."""
-    read = getattr(file, "read1", file.read)
+    """What comes, as it comes; past the file's buffer, whose lock would be held when the program ends while nothing comes."""
+    read = getattr(file, "raw", file).read
     while part := read(PART):
         yield part

@@ -1,13 +1,14 @@
 """Rows of a query: SQLite always, PostgreSQL with the extra `postgres`. Rows are streamed, never all in memory.
 
 A column `url`, and any of those that a seed as a JSON line has (docs/records.md). Where the query speaks of `:after` and gives a
-column `after`, it goes on behind the value that was added last (0 at first); else it is read from its start again, and what is known
-stays out.
+column `after`, it goes on behind the value that was added last (0 at first), whatever its type: what JSON has none for is kept as
+text, which the database reads as what it compares it with. Else the query is read from its start again, and what is known stays out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
@@ -54,18 +55,21 @@ class Query:
             raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[Batch]:
-        """All rows, or those behind the position."""
-        after = position["after"] if position and self._after else 0
-        rows = self._of_file(after) if self.url.startswith("sqlite:") else self._of_server(after)
+        """All rows, or those behind the position. Rows that share a value may lie in two batches: only the end is behind its last."""
+        done = last = _value(position["after"]) if position and self._after else 0
+        rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
         async for names, some in rows:
             if self._after and "after" not in names:
                 raise ConfigError(
                     "the query speaks of :after, so it gives a column `after`: SELECT id AS after, url ..."
                 )
             requests, rejected = self._taken(names, some)
-            if self._after:
-                after = some[-1][names.index("after")]
-            yield Batch(requests, rejected, {"after": after} if self._after else None)
+            for value in (row[names.index("after")] for row in some if self._after):
+                if value is not None and value != last:
+                    done, last = last, value
+            yield Batch(requests, rejected, {"after": _kept(done)} if self._after else None)
+        if self._after:
+            yield Batch([], [], {"after": _kept(last)})
 
     async def added(self, batch: Batch) -> None:
         """Nothing to do."""
@@ -84,6 +88,8 @@ class Query:
             self._row += 1
             fields = {name: value for name, value in zip(names, row, strict=True) if value is not None}
             fields.pop("after", None)
+            if isinstance(number := fields.get("id"), int):
+                fields["id"] = str(number)
             try:
                 for name in ("headers", "carry"):
                     if isinstance(fields.get(name), str):
@@ -143,7 +149,7 @@ class Query:
         except psycopg.OperationalError as error:
             raise StoreError(f"the database {mask(self.url)} went away: {_line(error)}; run it again") from error
         except psycopg.Error as error:
-            raise _off(self.url, self.query, error) from error
+            raise _off(self.url, self.query, error, first=self._after and after == 0) from error
 
     def _given(self, after: Any) -> dict[str, Any]:
         return {"after": after} if self._after else {}
@@ -158,8 +164,20 @@ class Query:
             raise ConfigError(f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}")
 
 
-def _off(where: object, query: str, error: Exception) -> GossamerError:
-    return ConfigError(f"{mask(str(where))}: {_line(error)}; the query was: {query[:200]}")
+def _kept(after: Any) -> Any:
+    """A value of the column `after` as JSON has it."""
+    if isinstance(after, bytes):
+        return {"bytes": base64.b64encode(after).decode()}
+    return after if after is None or isinstance(after, int | float | str) else str(after)
+
+
+def _value(kept: Any) -> Any:
+    return base64.b64decode(kept["bytes"]) if isinstance(kept, dict) else kept
+
+
+def _off(where: object, query: str, error: Exception, *, first: bool = False) -> GossamerError:
+    hint = "; :after is 0 at first: of a time compare extract(epoch FROM ...), of a text its id" if first else ""
+    return ConfigError(f"{mask(str(where))}: {_line(error)}{hint}; the query was: {query[:200]}")
 
 
 def _line(error: Exception) -> str:

@@ -1,8 +1,9 @@
 """A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are added.
 
 It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so through the same guard.
-Of an index only those sitemaps are read again whose lastmod changed or is not said. What was seen is the position: per sitemap the
-validators, and 12 bytes an entry. There is no end: the crawl goes on until it is stopped.
+Of an index only those sitemaps are read again whose lastmod changed or is not said, or that could not be read. What was seen is the
+position: per sitemap the validators, and 12 bytes an entry, also of entries that are gone: they may come back, changed or not, as
+after an answer that was cut or said something else. There is no end: the crawl goes on until it is stopped.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ PAUSE = 1.0
 """Seconds between requests for the sitemaps of an index."""
 DEEP, HOPS = 3, 5
 """Indexes within indexes; redirects."""
+GONE = 50_000
+"""Entries that are gone from a sitemap and still remembered, where it holds fewer."""
 
 
 class Known(msgspec.Struct, omit_defaults=True):
@@ -38,7 +41,7 @@ class Known(msgspec.Struct, omit_defaults=True):
     entries: str = ""
     """Fingerprint -> lastmod (seconds, 0 when not said): msgpack, packed."""
     inner: dict[str, float] = {}
-    """Sitemaps of an index and their lastmod (0 when not said)."""
+    """Sitemaps of an index and their lastmod (0 when not said, below 0 while they have not been read since)."""
 
 
 class Watched:
@@ -49,6 +52,8 @@ class Watched:
         self.beside = split(url)[1]
         self.collector: Collector | None = None
         self._known: dict[str, Known] = {}
+        self._unread: set[str] = set()
+        """Of this turn: what could not be read, or not all within it."""
         self._trouble = ""
 
     async def open(self, collector: Collector) -> None:
@@ -60,6 +65,7 @@ class Watched:
         self._known = msgspec.convert(position or {}, dict[str, Known])
         while True:
             self._trouble = ""
+            self._unread.clear()
             async with contextlib.aclosing(self._read(self.url, 0)) as found:
                 async for some in found:
                     for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
@@ -80,23 +86,29 @@ class Watched:
         page = await self._asked(url, known)
         if page is None or page.status not in (200, 304):
             self._trouble = f"{url} {'gave no answer' if page is None else f'answered {page.status}'}"
-        if page is None or page.status != 200:
-            inner = known.inner if page is not None and page.status == 304 else {}
-            for one in [one for one, at in inner.items() if not at]:  # nobody says when those change
-                async for some in self._read(one, depth + 1):
-                    yield some
+            self._unread.add(url)
             return
-        pages, sitemaps = entries(page.body, page.url)
-        seen = _unpacked(known.entries)
-        yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
-        fresh = {str(one): _moment(one) for one in sitemaps}
-        for one, at in fresh.items():
-            if depth < DEEP and (not at or known.inner.get(one) != at):
-                await asyncio.sleep(PAUSE)
-                async for some in self._read(one, depth + 1):
-                    yield some
-        etag, modified = page.header("etag") or "", page.header("last-modified") or ""
-        self._known[url] = Known(etag, modified, _packed({_mark(one): _moment(one) for one in pages}), fresh)
+        if page.status == 200:
+            pages, sitemaps = entries(page.body, page.url)
+            if not pages and not sitemaps:
+                self._trouble = f"{url} holds no entry of a sitemap or feed"
+            seen = _unpacked(known.entries)
+            yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
+            fresh = {str(one): _moment(one) for one in sitemaps}
+            due = [one for one, at in fresh.items() if not at or known.inner.get(one) != at]
+            known = Known(
+                page.header("etag") or "", page.header("last-modified") or "", _packed(_joined(seen, pages)), fresh
+            )
+        else:
+            due = [one for one, at in known.inner.items() if at <= 0]  # nobody says when those change
+        for one in due if depth < DEEP else ():
+            await asyncio.sleep(PAUSE)
+            async for some in self._read(one, depth + 1):
+                yield some
+            known.inner[one] = abs(known.inner[one]) * (-1 if one in self._unread else 1)
+        if any(one in self._unread for one in due):
+            self._unread.add(url)
+        self._known[url] = known
 
     async def _asked(self, url: str, known: Known) -> Page | None:
         """The answer behind redirects; None when none came: the next turn asks again."""
@@ -120,6 +132,13 @@ def _mark(entry: Entry) -> int:
 
 def _moment(entry: Entry) -> float:
     return entry.lastmod.timestamp() if entry.lastmod is not None else 0.0
+
+
+def _joined(seen: dict[int, float], pages: list[Entry]) -> dict[int, float]:
+    """What is known of a sitemap after an answer: its entries, behind those that are gone."""
+    now = {_mark(one): _moment(one) for one in pages}
+    gone = [(mark, at) for mark, at in seen.items() if mark not in now]
+    return dict(gone[-max(1, GONE - len(now)) :]) | now
 
 
 def _edition(entry: Entry, seen: dict[int, float]) -> str:

@@ -118,7 +118,9 @@ def _wrong(number: int, field: str) -> str | None:
         near = difflib.get_close_matches(unknown[:3], words.split(), 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         return f"holds {unknown!r}{hint}; it is {_ALLOWED[number]}; {_COMMON}"
-    if (back := next((r for r in re.findall(r"(\d+)-(\d+)", field) if int(r[0]) > int(r[1])), None)) is not None:
+    ends = re.findall(r"(\d+|[a-z]{3})-(\d+|[a-z]{3})", field.lower())
+    place = {word: at for at, word in enumerate(words.split(), number == 3)}
+    if (back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)) is not None:
         return f"holds the range {'-'.join(back)}, which runs backwards: write it as two, joined by a comma"
     others = list(_ANY)
     others[number] = field.upper()

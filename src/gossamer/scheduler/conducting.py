@@ -17,8 +17,8 @@ import msgspec
 
 from gossamer.door import crawl as crawl_here
 from gossamer.errors import GossamerError, InUse, StoreError
-from gossamer.feeding import broken_off
 from gossamer.frontier.crawls import ENDED, Crawls
+from gossamer.frontier.fed import broken_off
 from gossamer.frontier.schedules import Run, Schedules
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import summary as summary_of

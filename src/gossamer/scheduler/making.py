@@ -40,6 +40,11 @@ def check(schedule: Schedule) -> Cron:
     for spec, _ in schedule.task.outputs:
         _check_output(spec, several)
     job = job_of(schedule.task, Settings(), "x")
+    endless = job.watch is not None or any(targets.read(target).kind == "kafka" for target in schedule.task.targets)
+    if endless and job.settings.time_limit is None:
+        raise UsageError(
+            "a watched sitemap or a topic has no end, so its run would have none: give --time-limit, or crawl it without a schedule"
+        )
     site_files.load_all(job.targets, job.args)
     return cron
 
