@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, only_of, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -59,7 +59,7 @@ def priority(
     data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Change the priority of URLs that wait, while the crawl runs or not."""
-    settings = read_settings(data, store, setting)
+    settings, host = read_settings(data, store, setting), only_of(host)
     try:
         pattern = re.compile(match) if match is not None else None
     except re.error as error:
@@ -103,7 +103,6 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
     from gossamer.cli.living import living
     from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
-    from gossamer.frontier.crew import Crew
 
     async with opened(settings) as store:
         crawls = Crawls(store)
@@ -111,7 +110,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
         act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
         lives = living(record, settings)
         if lives and record.fleet and verb in ("stop", "cancel"):
-            lives = bool(await Crew(store).living())  # else nobody would end it
+            lives = await _served(crawls, record)
         said, code = await act(crawls, record, lives)
         if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
             await cold.drop()
@@ -119,6 +118,21 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
         state, _reason = await crawls.state(name)
     tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
+
+
+async def _served(crawls: Crawls, record: Record) -> bool:
+    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it does: that is waited for."""
+    from gossamer.frontier.census import Census
+    from gossamer.frontier.crew import Crew
+
+    for _ in range(int(WAIT * 10)):
+        living = await Crew(crawls.store).living()
+        if any(worker.state not in ("draining", "stopping") for worker in living):
+            return True
+        if not living or not await Census(crawls.store).in_flight(record.name):
+            return False
+        await asyncio.sleep(0.1)
+    return False
 
 
 async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -135,7 +149,7 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives and record.state == "paused" and await _turned(crawls, record, "running"):
         return "it goes on", 0
     if lives:
-        return f"it is {record.state} already", 0
+        return f"it is {(await crawls.state(record.name))[0]} already", 0
     if record.state in ("finished", "cancelled"):
         return f"it is {record.state}; begin anew with: {command(record)} --fresh", 0
     if record.state == "paused":
@@ -151,7 +165,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
             return await _stop(crawls, await crawls.need(record.name), lives)
         return await _ended(crawls, record)
     if record.state in ("running", "paused", "stopping"):
-        died = "no worker of the fleet lives" if record.fleet else "its process had died"
+        died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
         return f"stopped; {died}. Go on with: {command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0

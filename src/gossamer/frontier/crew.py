@@ -97,6 +97,10 @@ class Crew:
         pipe.hdel(ORDERS, name)
         await self._store.guard(pipe.execute())
 
+    async def forget(self, name: str) -> None:
+        """What a worker of this name was told that is gone: its heir was not told so."""
+        await self._do(self._store.client.hdel(ORDERS, name))
+
     async def all(self) -> list[Worker]:
         """All workers, the dead ones with the state `gone`, by name."""
         found = await self._do(self._store.client.hgetall(WORKERS))
@@ -118,8 +122,9 @@ class Crew:
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
             raise UsageError(f"no worker is named {name!r}; there are: {', '.join(living) or 'none'}")
-        for one in told:
-            await self._do(self._store.client.hset(ORDERS, one, what))
+        for one in told:  # who is to stop is not told to drain instead
+            order = self._store.client.hsetnx if what == "drain" else self._store.client.hset
+            await self._do(order(ORDERS, one, what))
         return told
 
     async def _do(self, call: Any) -> Any:
@@ -177,6 +182,7 @@ async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
+            await crew.forget(name)
             return name, token
         if fixed:
             raise ConfigError(f"a worker named {wanted} is running already: give this one another name with -n")
