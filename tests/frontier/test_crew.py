@@ -1,9 +1,14 @@
-"""What workers are told, and by whom: two operators at once, a name that another worker bore before."""
+"""What workers and crawls are told, and by whom: two operators at once, a name that another worker bore before."""
 
 from __future__ import annotations
 
+import pytest
+
+from gossamer.errors import InUse
+from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.crew import Crew, Worker, bear
 from gossamer.frontier.store import Store
+from gossamer.frontier.tasks import Tasks
 
 NAME = "w@here"
 
@@ -33,3 +38,26 @@ async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> No
     await crew.unname(name, token)  # as time does
     await bear(crew, NAME, fixed=True)
     assert await crew.beat(worker()) == ""
+
+
+@pytest.mark.parametrize("state", ["stopping", "stopped", "cancelling", "cancelled", "ending"])
+async def test_what_somebody_ended_is_not_begun_by_who_was_submitting_it(store: Store, state: str) -> None:
+    crawls, tasks = Crawls(store), Tasks(store)
+    await crawls.begin("c", Spec(["https://a.example/"]), [], state="paused")
+    await crawls.set("c", state)
+    with pytest.raises(InUse, match=f"it is {state}"):
+        await tasks.submit("c", b"{}")
+    assert ((await crawls.state("c"))[0], await tasks.job("c")) == (state, None)
+    await crawls.set("c", "paused")
+    await tasks.submit("c", b"{}")
+    assert (await crawls.state("c"))[0] == "running"
+
+
+async def test_a_crawl_whose_queue_is_being_dropped_is_not_taken_up(store: Store) -> None:
+    crawls, spec = Crawls(store), Spec(["https://a.example/"])
+    await crawls.begin("c", spec, [])
+    await Tasks(store).submit("c", b"{}")
+    await crawls.set("c", "cancelling")
+    with pytest.raises(InUse, match="is being cancelled"):
+        await crawls.begin("c", spec, [], state="paused")
+    assert (await crawls.state("c"))[0] == "cancelling"
