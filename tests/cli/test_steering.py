@@ -71,6 +71,30 @@ def test_workers_that_begin_nothing_more_end_no_crawl(desk: Desk, verb: str, end
     assert "has not ended" not in said["said"]
 
 
+@pytest.mark.parametrize(("verb", "ends"), [("stop", "stopped"), ("cancel", "cancelled")])
+@pytest.mark.parametrize("when", [0.0, 0.5], ids=["before", "meanwhile"])
+def test_workers_that_were_told_so_just_now_end_no_crawl_either(desk: Desk, verb: str, ends: str, when: float) -> None:
+    """Their records say it two seconds later."""
+
+    async def told(store: Store) -> tuple[str, int]:
+        await fill(store, "one")
+        await Tasks(store).submit("one", b"{}")
+        crew, crawls = Crew(store), Crawls(store)
+        await crew.beat(worker("running"))
+        seen = await crawls.need("one")
+        if not when:
+            await crew.order("all", "drain")
+        act: Callable[..., Awaitable[tuple[str, int]]] = getattr(steer, f"_{verb}")
+        ending = asyncio.create_task(act(crawls, seen, await steer._served(crawls, seen)))
+        await asyncio.sleep(when)
+        if when:
+            await crew.order("all", "drain")
+        return await ending
+
+    assert "has not ended" not in desk.do(told)[0]
+    assert state(desk) == ends
+
+
 def test_what_a_draining_worker_is_at_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl is not ended while its claims are out: the queue that is dropped is whole."""
     monkeypatch.setattr(steer, "WAIT", 0.3)

@@ -125,11 +125,11 @@ async def _served(crawls: Crawls, record: Record) -> bool:
     from gossamer.frontier.census import Census
     from gossamer.frontier.crew import Crew
 
+    crew, census = Crew(crawls.store), Census(crawls.store)
     for _ in range(int(WAIT * 10)):
-        living = await Crew(crawls.store).living()
-        if any(worker.state not in ("draining", "stopping") for worker in living):
+        if await crew.at_work():
             return True
-        if not living or not await Census(crawls.store).in_flight(record.name):
+        if not await crew.living() or not await census.in_flight(record.name):
             return False
         await asyncio.sleep(0.1)
     return False
@@ -163,7 +163,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives:
         if record.state in ("running", "paused") and not await _turned(crawls, record, "stopping", "by gossamer stop"):
             return await _stop(crawls, await crawls.need(record.name), lives)
-        return await _ended(crawls, record)
+        return await _ended(crawls, record) or await _stop(crawls, await crawls.need(record.name), False)
     if record.state in ("running", "paused", "stopping"):
         died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
@@ -173,7 +173,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
 
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
-        return await _ended(crawls, record)
+        return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
     if lives:  # it took a step meanwhile, to its end maybe
         from gossamer.frontier.crawls import ENDED
 
@@ -195,14 +195,16 @@ async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") 
     return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
 
 
-async def _ended(crawls: Crawls, record: Record) -> tuple[str, int]:
-    """Wait until the crawl's own process has ended it."""
+async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
+    """Wait until the crawl's own process has ended it; None: nobody is there any more who would."""
     from gossamer.frontier.crawls import ENDED
 
-    for _ in range(int(WAIT * 10)):
+    for n in range(int(WAIT * 10)):
         state, _reason = await crawls.state(record.name)
         if state in ENDED:
             return f"{state}; {QUEUE.get(state, 'its queue is kept')}", 0
+        if record.fleet and n % 10 == 9 and not await _served(crawls, record):
+            return None
         await asyncio.sleep(0.1)
     whom = "the fleet's workers" if record.fleet else f"its process {record.door.get('pid')}"
     return f"asked {whom} to end it; it has not ended within {WAIT:.0f} s", 0

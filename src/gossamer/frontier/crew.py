@@ -116,6 +116,12 @@ class Crew:
         """Those that give signs."""
         return [worker for worker in await self.all() if worker.state != "gone"]
 
+    async def at_work(self) -> list[Worker]:
+        """Those that begin what there is to do: nobody told them to drain or stop."""
+        told = await self._do(self._store.client.hgetall(ORDERS))  # a worker's own record says so two seconds later
+        idle = ("draining", "stopping")
+        return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
+
     async def order(self, name: str, what: str) -> list[str]:
         """Tell a worker, or `all`, to drain or stop; their names. UsageError naming those that live."""
         living = [worker.name for worker in await self.living()]
