@@ -91,15 +91,11 @@ class Crew:
         return found.decode() if found else ""
 
     async def leave(self, name: str) -> None:
-        """A worker that ended by itself."""
+        """A worker that ended: its record, and what it was told."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hdel(WORKERS, name)
         pipe.hdel(ORDERS, name)
         await self._store.guard(pipe.execute())
-
-    async def forget(self, name: str) -> None:
-        """What a worker of this name was told that is gone: its heir was not told so."""
-        await self._do(self._store.client.hdel(ORDERS, name))
 
     async def all(self) -> list[Worker]:
         """All workers, the dead ones with the state `gone`, by name."""
@@ -188,7 +184,7 @@ async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
-            await crew.forget(name)
+            await crew.leave(name)  # what one of this name was told that is gone: its heir was not told so
             return name, token
         if fixed:
             raise ConfigError(f"a worker named {wanted} is running already: give this one another name with -n")
