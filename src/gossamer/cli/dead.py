@@ -6,7 +6,18 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, OfCrawl, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.options import (
+    Data,
+    Json,
+    MaybeCrawl,
+    OfCrawl,
+    Setting,
+    StoreUrl,
+    only,
+    only_of,
+    opened,
+    read_settings,
+)
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 from gossamer.verdict import ERRORS
@@ -69,7 +80,11 @@ def filters(host: str | None, reason: str | None, since: str | None) -> dict[str
     if reason is not None and reason not in ERRORS:
         raise UsageError(f"--reason {reason!r}: there is no such reason{nearest(reason, ERRORS)}")
     try:
-        return {"host": host, "reason": reason, "since": time.time() - seconds(since) if since is not None else 0.0}
+        return {
+            "host": only_of(host),
+            "reason": reason,
+            "since": time.time() - seconds(since) if since is not None else 0.0,
+        }
     except ValueError as error:
         raise UsageError(f"--since {since!r}: {error}") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -32,14 +32,14 @@ def pause(
 ) -> int:  # fmt: skip
     """No request to the host, in any crawl; what is under way ends."""
     from gossamer.frontier.steer import FOR_EVER
-    from gossamer.units import seconds
+    from gossamer.units import span
 
     try:
-        wait = seconds(how_long) if how_long is not None else FOR_EVER
+        wait = span(how_long) if how_long is not None else FOR_EVER
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
-    until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {host}"
     settings, name = read_settings(data, store, setting), authority(host)
+    until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {name}"
     asyncio.run(_do(settings, name, "pause", wait))
     return say({"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json)
 
@@ -72,11 +72,12 @@ def rate(
     if per_host is not None and not 0 <= per_host <= 1000:
         raise UsageError("--per-host lies between 0 and 1000")
     settings, name = read_settings(data, store, setting), authority(host)
-    if per_host is not None:
-        asyncio.run(_do(settings, name, "at_once", per_host or None))
-    asyncio.run(_do(settings, name, "rate", fixed))
+    kept = asyncio.run(_rate(settings, name, fixed, per_host))
     said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
-    said += f", {per_host or 'as usual'} at once" if per_host is not None else ""
+    if per_host is not None:
+        said += f", {per_host or 'as usual'} at once"
+    elif kept is not None:
+        said += f", {kept} at once as was fixed before; --per-host 0 ends that"
     return say({"host": name, "delay": fixed, "per_host": per_host}, said, as_json)
 
 
@@ -89,17 +90,6 @@ def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
     else:
         print(f"{facts['host']}: {said}")
     return 0
-
-
-def authority(text: str) -> str:
-    """The host of a URL, or the host as typed, in the form that the frontier knows."""
-    from gossamer import url
-    from gossamer.request import split
-
-    found = url.parse(text if "://" in text else f"http://{text}/")
-    if found is None or not found.startswith(("http://", "https://")):
-        raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
-    return split(found)[1].rpartition("@")[2]
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
@@ -150,7 +140,7 @@ def lines(view: HostView) -> list[tuple[str, str]]:
     fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
     out = [
         ("host", view.host),
-        ("state", f"paused, {duration(view.paused)} left" if view.paused else "open"),
+        ("state", paused(view.paused) if view.paused else "open"),
         ("breaker", breaker(view)),
         ("in flight", f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else "")),
         ("next start", f"in {duration(view.next)}" if view.next else "now"),
@@ -165,6 +155,14 @@ def lines(view: HostView) -> list[tuple[str, str]]:
         rest += f", {had}" if (had := spent(held)) else ""
         out.append((held.crawl, f"{lane(held.heap)}queued {levels}; {rest}"))
     return out
+
+
+def paused(left: float) -> str:
+    """A host's pause, in words."""
+    from gossamer.cli.show import duration
+    from gossamer.frontier.steer import FOR_EVER
+
+    return "paused until it is resumed" if left > FOR_EVER / 2 else f"paused, {duration(left)} left"
 
 
 def spent(held: Queued) -> str:
@@ -237,6 +235,19 @@ def lane(heap: str) -> str:
     said += [f"region {region}"] if region else []
     said += ["a hard host"] if hard else []
     return ", ".join(said) + "; " if said else ""
+
+
+async def _rate(settings: Settings, host: str, delay: float | None, per_host: int | None) -> int | None:
+    """Fix a host's delay and, where it is given, how many at once; what of the latter is fixed then."""
+    from gossamer.frontier.census import Census
+    from gossamer.frontier.steer import Steer
+
+    async with opened(settings) as store:
+        steer = Steer(store)
+        if per_host is not None:
+            await steer.at_once(host, per_host or None)
+        await steer.rate(host, delay)
+        return (await Census(store).host(host)).at_once
 
 
 async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:

@@ -49,6 +49,23 @@ def parse_pair(text: str) -> Given:
     return Given(f"-s {name}", name.strip().replace("-", "_"), value)
 
 
+def authority(text: str) -> str:
+    """The host of a URL, or the host as typed, in the form that the frontier knows."""
+    from gossamer import url
+    from gossamer.request import split
+
+    found = url.parse(text if "://" in text else f"http://{text}/")
+    host = split(found)[1].rpartition("@")[2] if found and found.startswith(("http://", "https://")) else "*"
+    if "*" in host:
+        raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
+    return host
+
+
+def only_of(host: str | None) -> str | None:
+    """The host of a `--host`, if there is one."""
+    return None if host is None else authority(host)
+
+
 @contextlib.asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Store]:
     """The store of crawls that were made already."""

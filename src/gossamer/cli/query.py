@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, read_settings
+from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, only_of, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -46,7 +46,7 @@ def items(
     from gossamer.querying.filters import all_of
 
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
-    test = all_of(host=host, since=since, wheres=where or ())
+    test = all_of(host=only_of(host), since=since, wheres=where or ())
     found = (row for row in kept(folder, "items") if test(row))
     if kind:
         rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
@@ -68,7 +68,7 @@ def attempts(
     if by is not None and by not in BY:
         raise UsageError(f"--by {by}: there is {', '.join(BY)}{nearest(by, BY)}")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
-    test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
+    test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, "attempts") if test(row)), folder, "attempts", where)
     if by is None:
         heads = ("ts", "url", "attempt", "rung", "status", "outcome", "seconds", "bytes_wire", "proxy", "error")
@@ -90,7 +90,7 @@ def export(
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
-    test = all_of(host=host, status=status, outcome=outcome, since=since, wheres=where or ())
+    test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
     count, files = write(file, what, rows, sources(folder))
     if as_json:

@@ -53,11 +53,15 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
 
 
 async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) -> int:
-    from gossamer.cli.show import put_json
+    from gossamer.cli.show import put_json, remark
+    from gossamer.frontier.crew import Crew
     from gossamer.frontier.rates import FLEET, Rates
 
     async with opened(settings) as store:
         await Rates(store).set(what, cap)
+        lanes = {lane for worker in await Crew(store).living() for lane in worker.lanes}
+    if lanes and cap is not None and what not in (FLEET, *lanes):
+        remark(f"no worker serves the lane {what} now; there are: {', '.join(sorted(lanes))}")
     if as_json:
         put_json({what: cap})
     else:

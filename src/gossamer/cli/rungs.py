@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, opened, read_settings
 from gossamer.cli.words import Argument
 from gossamer.errors import UsageError
 
@@ -22,7 +22,7 @@ def rung(
     host: Host, name: Rung, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
     """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
-    from gossamer.cli.hosts import authority, say
+    from gossamer.cli.hosts import say
     from gossamer.units import RUNGS
 
     if name not in (*RUNGS, "auto"):

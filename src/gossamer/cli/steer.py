@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, only_of, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -59,7 +59,7 @@ def priority(
     data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Change the priority of URLs that wait, while the crawl runs or not."""
-    settings = read_settings(data, store, setting)
+    settings, host = read_settings(data, store, setting), only_of(host)
     try:
         pattern = re.compile(match) if match is not None else None
     except re.error as error:
@@ -102,7 +102,6 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
     from gossamer.assemble import cold as cold_of
     from gossamer.cli.show import tell
     from gossamer.frontier.crawls import Crawls
-    from gossamer.frontier.crew import Crew
     from gossamer.frontier.living import living
 
     async with opened(settings) as store:
@@ -111,7 +110,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
         act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
         lives = living(record, settings.data)
         if lives and record.fleet and verb in ("stop", "cancel"):
-            lives = bool(await Crew(store).living())  # else nobody would end it
+            lives = await _served(crawls, record)
         said, code = await act(crawls, record, lives)
         if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
             await cold.drop()
@@ -119,6 +118,21 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
         state, _reason = await crawls.state(name)
     tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
+
+
+async def _served(crawls: Crawls, record: Record) -> bool:
+    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it does: that is waited for."""
+    from gossamer.frontier.census import Census
+    from gossamer.frontier.crew import Crew
+
+    crew, census = Crew(crawls.store), Census(crawls.store)
+    for _ in range(int(WAIT * 10)):
+        if await crew.at_work():
+            return True
+        if not await crew.living() or not await census.in_flight(record.name):
+            return False
+        await asyncio.sleep(0.1)
+    return False
 
 
 async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -135,7 +149,7 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives and record.state == "paused" and await _turned(crawls, record, "running"):
         return "it goes on", 0
     if lives:
-        return f"it is {record.state} already", 0
+        return f"it is {(await crawls.state(record.name))[0]} already", 0
     if record.state in ("finished", "cancelled"):
         return f"it is {record.state}; begin anew with: {command(record)} --fresh", 0
     if record.state == "paused":
@@ -149,9 +163,9 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives:
         if record.state in ("running", "paused") and not await _turned(crawls, record, "stopping", "by gossamer stop"):
             return await _stop(crawls, await crawls.need(record.name), lives)
-        return await _ended(crawls, record)
+        return await _ended(crawls, record) or await _stop(crawls, await crawls.need(record.name), False)
     if record.state in ("running", "paused", "stopping"):
-        died = "no worker of the fleet lives" if record.fleet else "its process had died"
+        died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
         return f"stopped; {died}. Go on with: {command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
@@ -159,7 +173,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
 
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
-        return await _ended(crawls, record)
+        return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
     if lives:  # it took a step meanwhile, to its end maybe
         from gossamer.frontier.crawls import ENDED
 
@@ -181,14 +195,16 @@ async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") 
     return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
 
 
-async def _ended(crawls: Crawls, record: Record) -> tuple[str, int]:
-    """Wait until the crawl's own process has ended it."""
+async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
+    """Wait until the crawl's own process has ended it; None: nobody is there any more who would."""
     from gossamer.frontier.crawls import ENDED
 
-    for _ in range(int(WAIT * 10)):
+    for n in range(int(WAIT * 10)):
         state, _reason = await crawls.state(record.name)
         if state in ENDED:
             return f"{state}; {QUEUE.get(state, 'its queue is kept')}", 0
+        if record.fleet and n % 10 == 9 and not await _served(crawls, record):
+            return None
         await asyncio.sleep(0.1)
     whom = "the fleet's workers" if record.fleet else f"its process {record.door.get('pid')}"
     return f"asked {whom} to end it; it has not ended within {WAIT:.0f} s", 0

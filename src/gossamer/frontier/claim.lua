@@ -47,7 +47,8 @@ local function visit(host, hk, hv, free, share)
   if n > 0 then
     s.i, s.n = s.i + n, now + delay
     call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
-    call('PEXPIRE', hk, 172800000)
+    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- what holds when that is undone
+    if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
     begun(host)
   elseif popped > 0 then
     call('HSET', hk, 'k', (turn + 1) % 8) -- what was on is for others: another level may be for us
@@ -62,7 +63,7 @@ for j, host in ipairs(hosts) do
   if claimed >= k then break end
   local hk = T .. 'h:' .. host
   local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z', 'w', 'b')
-  local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17]})
+  local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17], hv[7], hv[8]})
   local n, most = 0, probed(s.t) and 1 or s.m
   if not (s.rb or s.i >= most or math.max(s.n, s.p, s.w) > now or open(s.t)) then
     n = visit(host, hk, hv, most - s.i, math.min(share, k - claimed))

@@ -142,6 +142,10 @@ class Crawls:
                 f"crawl {name} is being removed by gossamer clean: run the same command again in a moment, "
                 "or if that was killed `gossamer clean`"
             )
+        if record is not None and record.fleet and record.state == "cancelling":
+            raise InUse(
+                f"crawl {name} is being cancelled: run the same command again when gossamer status {name} says it is"
+            )
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:

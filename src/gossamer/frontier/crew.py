@@ -91,7 +91,7 @@ class Crew:
         return found.decode() if found else ""
 
     async def leave(self, name: str) -> None:
-        """A worker that ended by itself."""
+        """A worker that ended: its record, and what it was told."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hdel(WORKERS, name)
         pipe.hdel(ORDERS, name)
@@ -112,14 +112,21 @@ class Crew:
         """Those that give signs."""
         return [worker for worker in await self.all() if worker.state != "gone"]
 
+    async def at_work(self) -> list[Worker]:
+        """Those that begin what there is to do: nobody told them to drain or stop."""
+        told = await self._do(self._store.client.hgetall(ORDERS))  # a worker's own record says so two seconds later
+        idle = ("draining", "stopping")
+        return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
+
     async def order(self, name: str, what: str) -> list[str]:
         """Tell a worker, or `all`, to drain or stop; their names. UsageError naming those that live."""
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
             raise UsageError(f"no worker is named {name!r}; there are: {', '.join(living) or 'none'}")
-        for one in told:
-            await self._do(self._store.client.hset(ORDERS, one, what))
+        for one in told:  # who is to stop is not told to drain instead
+            order = self._store.client.hsetnx if what == "drain" else self._store.client.hset
+            await self._do(order(ORDERS, one, what))
         return told
 
     async def _do(self, call: Any) -> Any:
@@ -177,6 +184,7 @@ async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
+            await crew.leave(name)  # what one of this name was told that is gone: its heir was not told so
             return name, token
         if fixed:
             raise ConfigError(f"a worker named {wanted} is running already: give this one another name with -n")

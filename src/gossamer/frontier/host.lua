@@ -6,8 +6,8 @@ local slots = {}
 local function slot(host, v)
   local s = slots[host]
   if v or not s then
-    v = v or call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M', 'w', 'b')
-    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5], w = num(v[7], 0), t = trouble(v[8])}
+    v = v or call('HMGET', T .. 'h:' .. host, 'i', 'm', 'n', 'p', 'rb', 'M', 'w', 'b', 'D', 'cd')
+    s = {i = num(v[1], 0), m = num(v[2], num(v[6], 1)), n = num(v[3], 0), p = num(v[4], 0), rb = v[5], w = num(v[7], 0), t = trouble(v[8]), d = num(v[9]), cd = num(v[10], 0)}
     slots[host] = s
   end
   return s
@@ -48,9 +48,17 @@ end
 -- made (then the next start goes back to what it was before the claim, unless others of the host are out: one of the same
 -- gate may be asking it right now). wait: ms the host asked us to stay away.
 local function release(host, n0, n1, since, delay, wait)
-  local s, start = slot(host), now - since + delay
+  local s = slot(host)
+  if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end -- fixed while the request was under way, maybe
+  local start = now - since + delay
   local ours = s.n == tonumber(n1) -- nobody claimed the host since
   if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
   s.i, s.n = math.max(s.i - 1, 0), start
+end
+
+-- Keep a host's pace and the delay that follows from it. One that an operator fixed is none that was learned.
+local function paced(host, pace, delay)
+  local hk = T .. 'h:' .. host
+  if slot(host).d then call('HSET', hk, 'c', pace) else call('HSET', hk, 'c', pace, 'd', delay) end
 end

@@ -13,7 +13,7 @@ for j = 2, #ARGV, 7 do
       call('HSET', C .. 'lp', ARGV[j], table.concat({host, level, 'landed', n0, n1, entry}, '\t'))
       felt(slot(host), ARGV[j + 5], ARGV[j + 6])
       release(host, n0, n1, tonumber(ARGV[j + 1]), tonumber(ARGV[j + 2]), tonumber(ARGV[j + 4]))
-      if ARGV[j + 3] ~= '' then call('HSET', T .. 'h:' .. host, 'c', ARGV[j + 3], 'd', ARGV[j + 2]) end
+      if ARGV[j + 3] ~= '' then paced(host, ARGV[j + 3], ARGV[j + 2]) end
       ours, touched[host] = ours + 1, true
     end
   end

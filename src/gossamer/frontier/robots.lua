@@ -20,7 +20,7 @@ else
   if tonumber(ARGV[7]) >= 0 then call('HINCRBY', hk, 'a' .. scheme, 1) end
   call('HSET', hk, 'w', now + ARGV[10])
 end
-if ARGV[9] ~= '' then call('HSET', hk, 'c', ARGV[9], 'd', ARGV[8]) end
+if ARGV[9] ~= '' then paced(host, ARGV[9], ARGV[8]) end
 felt(slot(host), ARGV[12], ARGV[13])
 release(host, n0, n1, tonumber(ARGV[7]), math.max(tonumber(ARGV[8]), tonumber(ARGV[6])), 0)
 arm(host, true)

@@ -91,7 +91,7 @@ local function settle(b)
     call('ZREM', C .. 'l', unpack(tokens))
     count('open', -closed)
   end
-  for host, pace in pairs(paces) do call('HSET', T .. 'h:' .. host, 'c', pace[1], 'd', pace[2]) end
+  for host, pace in pairs(paces) do paced(host, pace[1], pace[2]) end
   for j = #backs, 1, -1 do -- the last first, so that the order stays
     local host, level, entry = unpack(backs[j])
     enqueue(host, level, {entry}, true)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from gossamer.errors import InUse
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
 from gossamer.frontier.store import Store
@@ -18,6 +19,8 @@ return 1
 
 
 _SUBMIT = """
+local state = redis.call('HGET', KEYS[1], 'state')
+if state and state ~= 'paused' and state ~= 'running' then return state end
 redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '')
 for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 1]) end
 return redis.call('HINCRBY', KEYS[1], 'revision', 1)
@@ -82,9 +85,13 @@ class Tasks:
 
     async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
         """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`), `reaches` what those without a
-        site's file are to know of it (`sites.reach`, JSON)."""
+        site's file are to know of it (`sites.reach`, JSON). InUse when somebody ended it meanwhile."""
         flat = [x for pair in (reaches or {}).items() for x in pair]
-        await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
+        done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
+        if isinstance(done, bytes):
+            raise InUse(
+                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see gossamer status {name}"
+            )
 
     async def job(self, name: str) -> bytes | None:
         """What was submitted."""
