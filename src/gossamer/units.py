@@ -219,6 +219,17 @@ def words(value: object) -> tuple[str, ...]:
     return tuple(map(str, listed(value)))
 
 
+def urls(value: object) -> tuple[str, ...]:
+    """URLs of a list, which have commas of their own where they name several hosts.
+
+    >>> urls("redis+sentinel://a,b/main,amqp://c")
+    ('redis+sentinel://a,b/main', 'amqp://c')
+    """
+    parts = value if isinstance(value, list | tuple) else [value]
+    cut = [one.strip(" ,") for part in parts for one in re.split(r",\s*(?=[A-Za-z][A-Za-z0-9+]*://)", scalar(part))]
+    return tuple(filter(None, cut))
+
+
 def label(value: object) -> str:
     """The name of a lane or a region.
 
