@@ -46,6 +46,10 @@ class Away(StoreError):
     """The store does not answer now, or cannot take writes now: it may come back by itself."""
 
 
+class StoreFull(StoreError):
+    """The store has no memory left: it takes no writes, and answers what only reads."""
+
+
 class CrawlFailed(GossamerError):
     """No page succeeded, or an unlocker fails again and again; trying again later could help."""
 

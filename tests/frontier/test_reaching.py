@@ -162,25 +162,6 @@ async def test_a_service_behind_sentinels(service: Watched) -> None:
     assert "user/password refused" in await refused(service.url.replace(SECRET, "wr0ngw0rd"))
 
 
-async def test_a_refusal_says_whether_it_is_the_sentinel_s_or_the_server_s(service: Watched) -> None:
-    sentinel = service.sentinels[0]
-    with sentinel.client() as client:
-        client.execute_command("ACL", "SETUSER", "default", "resetpass", ">w4tchw0rd")
-    try:
-        for given in ("", "?sentinel_password=wr0ng"):
-            said = await refused(service.url + given)
-            assert f"the Sentinel 127.0.0.1:{sentinel.port} refused its user/password" in said
-            assert "sentinel_password are for the Sentinels" in said
-        right = f"{service.url}?sentinel_password=w4tchw0rd"
-        await use(right)
-        said = await refused(right.replace(SECRET, "wr0ngw0rd"))
-        assert "user/password refused" in said
-        assert "the Sentinel" not in said
-    finally:
-        with sentinel.client(password="w4tchw0rd") as client:
-            client.execute_command("ACL", "SETUSER", "default", "resetpass", "nopass")
-
-
 async def test_a_cluster_is_found_by_any_of_its_nodes(whole_cluster: Cluster) -> None:
     whole_cluster.empty()
     gone = free_port()
