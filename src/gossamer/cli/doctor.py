@@ -105,7 +105,7 @@ async def in_cold(settings: Settings) -> list[Finding]:
     where, _ = cold(settings, "doctor")
     assert where is not None
     try:
-        await where.read(0, "doctor", 0, 0, 1)
+        await where.try_out()
     except GossamerError as error:
         return [Finding("cold store", "bad", str(error), "", error.exit_code)]
     finally:
