@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from frontier.test_reaching import SECRET, refused, use
 from gossamer.cli.doctor import of_server
 from gossamer.errors import StoreError
+from gossamer.frontier.address import parse
+from gossamer.frontier.finding import _why
 from gossamer.frontier.store import connect
 from servers.processes import Process
 from servers.sentinel import Watched, watched
@@ -61,3 +64,10 @@ async def test_a_store_that_is_full_is_read_and_doctor_says_so(server: Process) 
     with pytest.raises(StoreError, match="out of memory"):
         await store.guard(store.client.set("gossamer:x", "y"))
     await store.close()
+
+
+def test_a_place_that_cannot_be_reached_is_told_with_its_reason() -> None:
+    error = redis.ConnectionError("Error 111 connecting to h:1. Connection refused.")
+    assert _why(error, parse("redis://h")) == "h:1 cannot be reached: Connection refused"
+    error = redis.ConnectionError("Error 111 connecting to h:1. Connect call failed ('h', 1).")
+    assert _why(error, parse("redis://h")) == "h:1 cannot be reached"

@@ -177,4 +177,4 @@ def _why(error: BaseException, address: Address) -> str:
     if not passing(error):
         raise explained(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"
-    return re.sub(reached, r"\1 cannot be reached", str(error)).strip(" .")
+    return re.sub(reached, r"\1 cannot be reached: ", str(error)).strip(" .:")
