@@ -46,6 +46,16 @@ class Away(StoreError):
     """The store does not answer now, or cannot take writes now: it may come back by itself."""
 
 
+class StoreFull(StoreError):
+    """The store has no memory left: it takes no writes, and answers what only reads."""
+
+
+class ColdError(GossamerError):
+    """The cold store of a crawl cannot be reached, or takes no rows: what waits there waits."""
+
+    exit_code = 8
+
+
 class CrawlFailed(GossamerError):
     """No page succeeded, or an unlocker fails again and again; trying again later could help."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import logging
 import os
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -21,6 +22,7 @@ def settle_in() -> None:
     to the system after each and taken again, it costs 30 page faults a page. Arrow takes its memory from there, too: its own pool
     would be fresh, and to clear that costs as much as to make a Parquet file in it.
     """
+    logging.getLogger("asyncio").addFilter(_broken)
     gc.freeze()
     gc.enable()
     gc.set_threshold(50_000, 20, 50)
@@ -29,3 +31,8 @@ def settle_in() -> None:
         mallopt(M_TRIM_THRESHOLD, KEPT)
         mallopt(M_MMAP_THRESHOLD, OWN)
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def _broken(record: logging.LogRecord) -> bool:
+    """Whether a record is of use: a TLS connection that broke has a caller, who says so in a line; uvloop adds a traceback."""
+    return not record.getMessage().startswith("Fatal error on SSL protocol")

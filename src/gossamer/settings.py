@@ -214,7 +214,7 @@ ABOUT: dict[str, About] = {
         partial(units.count, 0, _MOST), "integer", "most credits that all crawls spend there a day (UTC)"
     ),
     "broker": About(
-        units.words,
+        partial(units.words, between=units.URLS),
         _LIST,
         "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
     ),

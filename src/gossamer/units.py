@@ -17,7 +17,7 @@ SEEN = ("default", "exact", "bloom")
 DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """Those of this version, the cheapest first."""
-
+URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # between URLs that may name several hosts
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -181,11 +181,11 @@ def page(value: object) -> str:
     return scalar(value).strip()
 
 
-def listed(value: object) -> list[Any]:
+def listed(value: object, between: str = ",") -> list[Any]:
     """A list, or the parts of a text between commas."""
     if isinstance(value, list | tuple):
         return [part for part in value if part != ""]
-    return [part.strip() for part in scalar(value).split(",") if part.strip()]
+    return [part.strip() for part in re.split(between, scalar(value)) if part.strip()]
 
 
 def patterns(value: object) -> tuple[str, ...]:
@@ -214,9 +214,9 @@ def ports(value: object) -> tuple[int, ...]:
     return tuple(count(1, 65535, port) for port in (value if isinstance(value, list | tuple) else listed(value)))
 
 
-def words(value: object) -> tuple[str, ...]:
+def words(value: object, between: str = ",") -> tuple[str, ...]:
     """Words of a list."""
-    return tuple(map(str, listed(value)))
+    return tuple(map(str, listed(value, between)))
 
 
 def label(value: object) -> str:

@@ -20,7 +20,9 @@ SERVER = shutil.which("rabbitmq-server", path=f"/usr/lib/rabbitmq/bin:{os.enviro
 class Rabbit:
     """One node, its data in a folder of a test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, certificates: tuple[Path, Path, Path] | None = None) -> None:
+        """`certificates`: an authority, a certificate and its key, for TLS at `secure`."""
+        self.certificates, self.secure = certificates, free_port()
         self.folder, self.port, self._dist, self._names = folder, free_port(), free_port(), str(free_port())
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -33,9 +35,12 @@ class Rabbit:
         """Start it, on the data that it had."""
         assert SERVER, "no rabbitmq-server"
         self.folder.mkdir(exist_ok=True)
-        (self.folder / "rabbitmq.conf").write_text(
-            f"listeners.tcp.1 = 127.0.0.1:{self.port}\nloopback_users.guest = true\nlog.console = true\n"
-        )
+        config = f"listeners.tcp.1 = 127.0.0.1:{self.port}\nloopback_users.guest = true\nlog.console = true\n"
+        if self.certificates:
+            files = zip(("cacertfile", "certfile", "keyfile"), self.certificates, strict=True)
+            config += f"listeners.ssl.1 = 127.0.0.1:{self.secure}\n"
+            config += "".join(f"ssl_options.{name} = {path}\n" for name, path in files)
+        (self.folder / "rabbitmq.conf").write_text(config)
         (self.folder / "plugins").write_text("[].\n")
         env = os.environ | {
             "RABBITMQ_NODENAME": f"t{self.port}@localhost", "RABBITMQ_MNESIA_BASE": str(self.folder), "HOME": str(self.folder),

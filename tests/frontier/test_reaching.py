@@ -248,7 +248,9 @@ async def test_all_callers_wait_for_one_prober_and_one_line_tells_of_it(
     await store.close()
 
 
-async def test_a_password_that_is_changed_meanwhile_is_not_waited_for(begin: Begin) -> None:
+async def test_a_password_that_is_changed_meanwhile_is_not_waited_for(
+    begin: Begin, caplog: pytest.LogCaptureFixture
+) -> None:
     server = begin()
     store = connect(f"redis://127.0.0.1:{server.port}", patience=60.0)
     await store.open(64, "test")
@@ -258,6 +260,7 @@ async def test_a_password_that_is_changed_meanwhile_is_not_waited_for(begin: Beg
     with pytest.raises(GossamerError, match="user/password refused"):
         await asyncio.wait_for(store.guard(store.client.get("x")), 10)
     await store.close()
+    assert [said.count("the store at") for said in caplog.messages if "refused" in said] == [1]
 
 
 async def test_a_server_that_loads_its_data_or_turned_replica_is_waited_for(begin: Begin) -> None:

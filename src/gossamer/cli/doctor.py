@@ -105,7 +105,7 @@ async def in_cold(settings: Settings) -> list[Finding]:
     where, _ = cold(settings, "doctor")
     assert where is not None
     try:
-        await where.read(0, "doctor", 0, 0, 1)
+        await where.try_out()
     except GossamerError as error:
         return [Finding("cold store", "bad", str(error), "", error.exit_code)]
     finally:
@@ -288,9 +288,11 @@ def of_server(info: dict[str, Any], kind: str, where: str, took: float, off: flo
         said.add(remark.what)
         yield Finding(f"store {remark.what}", "bad" if remark.bad else "warn", remark.found, remark.advice, 8)
     if info and "memory" not in said:
-        most = int(info.get("maxmemory", 0))
-        bound = amount(most) if most else "no bound"
-        yield Finding("store memory", "ok", f"{amount(int(info.get('used_memory', 0)))} used, {bound}")
+        most, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+        found = f"{amount(used)} used, {amount(most) if most else 'no bound'}"
+        level = "bad" if most and used >= most else "warn" if most and used >= 0.9 * most else "ok"
+        advice = "raise its maxmemory: full, it takes no writes" if level != "ok" else ""
+        yield Finding("store memory", level, found, advice, 8 if level == "bad" else 1)
     if info and "disk" not in said:
         yield Finding("store disk", "ok", "append-only file on")
     if off > 5:

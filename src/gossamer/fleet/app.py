@@ -22,13 +22,14 @@ from typing import Any
 from billiard import current_process  # type: ignore[import-untyped]
 from celery import Celery, signals
 
+import gossamer.fleet.secure  # noqa: F401 - RabbitMQ over TLS
 from gossamer import __version__
 from gossamer.assemble import open_url
 from gossamer.errors import ConfigError, GossamerError
-from gossamer.fleet import brokers
 from gossamer.fleet.child import Child
 from gossamer.fleet.keeper import Keeper
 from gossamer.fleet.load import memory
+from gossamer.fleet.places import all_of
 from gossamer.fleet.works import Me
 from gossamer.frontier.crew import Crew, Worker, bear
 from gossamer.settings import Settings, load
@@ -96,7 +97,7 @@ class _Now:
 def configuration() -> dict[str, Any]:
     """Celery's settings, from ours."""
     own = settings()
-    urls, options = brokers.urls(own.broker or (own.store or "",))
+    urls, options = all_of(own.broker or (own.store or "",))
     slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
     return {
         "broker_url": urls, "broker_connection_retry_on_startup": True, "broker_connection_max_retries": None,

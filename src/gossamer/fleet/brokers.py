@@ -1,4 +1,4 @@
-"""Broker URLs: as people write them, as Celery wants them; and whether one answers."""
+"""Whether brokers answer, allow what Celery does there, and keep what they are given."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import importlib
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
-from gossamer.errors import ConfigError, StoreError
+from gossamer.errors import StoreError
+from gossamer.fleet.places import OTHER, all_of
 from gossamer.masking import mask
 
 MAILBOX = "celery.pidbox"
 _OBJECT = re.compile(r"[\s:]*<redis\..*")
-OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
 _CLUSTER = (
     "MOVED",
     "ot served",
@@ -23,63 +22,13 @@ _CLUSTER = (
     "CLUSTERDOWN",
     "in cluster mode",
 )
-SCHEMES = (
-    "redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "valkey+sentinel", "amqp", "amqps",
-)  # fmt: skip
 
 
-def celery_url(url: str) -> tuple[str, dict[str, Any]]:
-    """One broker URL as kombu knows it, and the transport options that it needs. ConfigError for what cannot be a broker.
-
-    >>> celery_url("valkey://broker:6379/1")
-    ('redis://broker:6379/1', {})
-    """
-    scheme, _, rest = url.partition("://")
-    if scheme.endswith("+cluster"):
-        raise ConfigError(f"broker {mask(url)}: {OTHER}")
-    if scheme not in SCHEMES:
-        raise ConfigError(f"broker {mask(url)}: the scheme must be one of {', '.join(SCHEMES)}")
-    if scheme == "unix":
-        path, _, query = rest.partition("?")
-        return f"redis+socket://{path}{f'?virtual_host={db}' if (db := _one(query, 'db')) else ''}", {}
-    try:
-        for host in rest.partition("/")[0].rpartition("@")[2].split(","):
-            _ = urlsplit(f"//{host}").port
-    except ValueError as error:
-        raise ConfigError(f"broker {mask(url)}: {str(error)[:1].lower()}{str(error)[1:]}") from None
-    if scheme.endswith("+sentinel"):
-        return _sentinel(url)
-    return f"{scheme.replace('valkeys', 'rediss').replace('valkey', 'redis')}://{rest}", {}
-
-
-def _sentinel(url: str) -> tuple[str, dict[str, Any]]:
-    """`redis+sentinel://[user:password@]host:26379,host/SERVICE[/DB]?sentinel_password=...`."""
-    parts = urlsplit(url)
-    login, at, hosts = parts.netloc.rpartition("@")
-    service, _, db = parts.path.strip("/").partition("/")
-    if not service or not hosts:
-        raise ConfigError(f"broker {mask(url)}: name the master: redis+sentinel://host:26379,host2:26379/SERVICE")
-    options: dict[str, Any] = {"master_name": unquote(service)}
-    secret, user = _one(parts.query, "sentinel_password"), _one(parts.query, "sentinel_username")
-    given = {"password": secret, "username": user}
-    if any(given.values()):
-        options["sentinel_kwargs"] = {name: value for name, value in given.items() if value}
-    each = [host if host.rpartition("]")[2].count(":") else f"{host}:26379" for host in hosts.split(",") if host]
-    return ";".join(f"sentinel://{login}{at}{host}/{db}" for host in each), options
-
-
-def _one(query: str, name: str) -> str:
-    return next(iter(parse_qs(query).get(name, [])), "")
-
-
-def urls(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """All brokers for Celery, the first one first; the next is tried when one fails."""
-    found, options = [], dict[str, Any]()
-    for broker in brokers:
-        url, more = celery_url(broker)
-        found += url.split(";")
-        options |= more
-    return found, options
+def library() -> Any:
+    """kombu, which comes with Celery, untyped; ImportError where it is not."""
+    kombu = importlib.import_module("kombu")
+    importlib.import_module("gossamer.fleet.secure")
+    return kombu
 
 
 def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
@@ -91,11 +40,12 @@ def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
 
 def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
     """Why a broker cannot be used for these lanes, in one line that names it; empty when it can."""
-    kombu: Any = importlib.import_module("kombu")  # comes with Celery, untyped
-    (places, options), said = urls([broker]), ""
+    kombu = library()
+    (places, options), said = all_of([broker]), ""
     for place in places:
-        connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
+        connection = None
         try:
+            connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
             for lane in lanes:
                 kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()  # as Celery does
@@ -105,14 +55,15 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
         except Exception as error:  # noqa: BLE001 - each transport has errors of its own
             said = f"{mask(broker)}: {plain(error)}"
         finally:
-            connection.release()
+            if connection is not None:
+                connection.release()
     return said
 
 
 def evicts(broker: str, seconds: float = 5.0) -> str:
     """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or does not say."""
-    kombu: Any = importlib.import_module("kombu")
-    places, options = urls([broker])
+    kombu = library()
+    places, options = all_of([broker])
     for place in places:
         if place.startswith(("redis", "sentinel")):
             with contextlib.suppress(Exception), kombu.Connection(
@@ -148,4 +99,6 @@ def plain(error: BaseException) -> str:
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
+    if text.startswith("No master found"):  # redis-py keeps to itself why
+        return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

@@ -24,6 +24,8 @@ log = logging.getLogger("gossamer.worker")
 
 BEAT, RECONCILE = 2.0, 2.0
 """Seconds between signs of life, and between looks at the slots."""
+REMIND = 60.0
+"""Seconds after which the same trouble is told again."""
 ORDER = 1.0
 
 Send = Callable[[str, int, str], None]
@@ -64,14 +66,17 @@ class Keeper:
             await asyncio.wait_for(self._woken.wait(), seconds)
 
     async def _keep(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop, told, silent = asyncio.get_running_loop(), "", 0.0
         while not self._over.is_set():
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
                 )  # a task of its own: a group leaves its task half cancelled
             except* GossamerError as errors:
-                log.warning("%s; trying again", errors.exceptions[0])
+                said = str(errors.exceptions[0])
+                if said != told or time.monotonic() > silent:  # each second is too often
+                    log.warning("%s; trying again", said)
+                    told, silent = said, time.monotonic() + REMIND
                 await self._rest(1)
             except* Exception:  # without a keeper no slot would be filled
                 log.exception("the keeper met a bug and begins anew")

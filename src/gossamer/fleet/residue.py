@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import importlib
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from gossamer.cleaning import DAY, Part, Scene
 from gossamer.errors import ConfigError, StoreError
 from gossamer.fleet import brokers
+from gossamer.fleet.places import all_of
 from gossamer.frontier.broom import Found
 from gossamer.frontier.crew import GONE, WORKERS, Worker
 from gossamer.frontier.slots import Slots
@@ -43,12 +43,14 @@ class Held(NamedTuple):
 async def queues(scene: Scene, age: float) -> Found:
     """Remove or count it. A broker that does not answer is left for another time, unless this part alone was asked for."""
     try:
-        kombu = _kombu()
+        kombu = brokers.library()
     except ImportError:  # this machine is of no fleet
         return Found()
     try:
         where = broker(scene.settings)
     except ConfigError:
+        if scene.asked:
+            raise
         where = None
     if where is None:
         return Found()
@@ -79,7 +81,7 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
     given = settings.broker or ((settings.store,) if settings.store else ())
     if not given:
         return None
-    urls, options = brokers.urls(given)
+    urls, options = all_of(given)
     return ";".join(urls), {"socket_timeout": 10, "socket_connect_timeout": 5, **options}
 
 
@@ -106,7 +108,7 @@ def _queued(connection: Any, lane: str) -> Iterator[Held]:
         channel.queue_declare(lane, passive=True)
     except connection.channel_errors:
         return
-    queue = _kombu().Queue(lane, channel=channel)
+    queue = brokers.library().Queue(lane, channel=channel)
     for _ in range(MOST):
         message = queue.get(no_ack=False)
         if message is None:
@@ -173,11 +175,6 @@ def _lane(connection: Any, lane: str, dry: bool) -> Found:
     except connection.channel_errors:
         return Found()
     return Found(1, 0)
-
-
-def _kombu() -> Any:
-    """The library, untyped as it is."""
-    return importlib.import_module("kombu")
 
 
 def _redis(connection: Any) -> Any:

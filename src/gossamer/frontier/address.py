@@ -105,34 +105,43 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     # as redis-py and kombu call them
     "ssl_ca_certs": ("ca_file", _file), "ssl_certfile": ("cert_file", _file), "ssl_keyfile": ("key_file", _file),
     "ssl_check_hostname": ("check_hostname", _yes), "ssl_cert_reqs": ("verify", _required),
+    "sentinel_username": ("sentinel_user", str),
 }  # fmt: skip
 
 
-def parse(url: str) -> Address:
-    """The address of a URL. Raises UsageError for an unknown scheme, ConfigError for what cannot be read otherwise."""
+def parse(url: str, what: str = "--store") -> Address:
+    """The address of a URL; `what` it is, for messages. Raises UsageError for an unknown scheme, ConfigError for what cannot be
+    read otherwise."""
+    try:
+        return _parsed(url, what)
+    except _Wrong as wrong:
+        raise ConfigError(f"{what} {_shown(url)}: {wrong}") from None
+
+
+def _parsed(url: str, what: str) -> Address:
     scheme = url.partition("://")[0].lower() if "://" in url else ""
     if scheme not in SCHEMES:
         forms = ", ".join(("redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "redis+cluster"))
-        raise UsageError(f"--store {mask(url)}: the scheme must be one of {forms}, as in {FORMS['server']}")
+        raise UsageError(f"{what} {mask(url)}: the scheme must be one of {forms}, as in {FORMS['server']}")
     kind, tls = SCHEMES[scheme]
     found = _WHOLE.match(url)
     if found is None:
-        raise _wrong(url, kind, "it cannot be read")
+        raise _Wrong(kind, "it cannot be read")
     userinfo, at, hosts = found["authority"].rpartition("@")
     user, _, password = userinfo.partition(":")
     path = unquote(found["path"])
-    fields: dict[str, Any] = {"tls": tls, "user": unquote(user) or None} | _queried(url, kind, found["query"] or "")
+    fields: dict[str, Any] = {"tls": tls, "user": unquote(user) or None} | _queried(kind, found["query"] or "")
     if password:
         fields["password"] = Secret(unquote(password))
     if "@" in path or any(c.isspace() for c in url):
-        raise _wrong(url, kind, "write / ? # @ and blanks of a password as %2F %3F %23 %40 %20")
+        raise _Wrong(kind, "write / ? # @ and blanks of a password as %2F %3F %23 %40 %20")
     if kind == "unix":
         fields["places"] = (Place(f"/{hosts}{path}" if hosts and not at and not path else path, 0),)
         if not path.startswith("/"):
-            raise _wrong(url, kind, "the path of the socket is missing")
+            raise _Wrong(kind, "the path of the socket is missing")
     else:
-        fields["places"] = _places(url, kind, hosts)
-        fields |= _path(url, kind, path.strip("/"))
+        fields["places"] = _places(kind, hosts)
+        fields |= _path(kind, path.strip("/"))
     return Address(kind=kind, shown=_shown(url), **fields)
 
 
@@ -141,44 +150,44 @@ def shown(url: str) -> str:
     return _shown(url) if url.partition("://")[0].lower() in SCHEMES else mask(url)
 
 
-def _queried(url: str, kind: str, query: str) -> dict[str, Any]:
+def _queried(kind: str, query: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in _QUERY:
-            raise _wrong(url, kind, f"there is no parameter {name!r}; there are {', '.join(list(_QUERY)[:9])}")
+            raise _Wrong(kind, f"there is no parameter {name!r}; there are {', '.join(list(_QUERY)[:9])}")
         field, read = _QUERY[name]
         try:
             fields[field] = read(value)
         except ValueError as error:
             what = str(error) if read is not int else "a number"
-            raise _wrong(url, kind, f"{name} must be {what}") from None
+            raise _Wrong(kind, f"{name} must be {what}") from None
     return fields
 
 
-def _places(url: str, kind: str, hosts: str) -> tuple[Place, ...]:
+def _places(kind: str, hosts: str) -> tuple[Place, ...]:
     usual = SENTINEL_PORT if kind == "sentinel" else PORT
     places = []
     for one in hosts.split(",") if hosts or kind != "server" else ["localhost"]:
         found = _HOST.match(one)
         port = int(found["port"] or usual) if found else 0
         if found is None or not 0 < port < 65536:
-            raise _wrong(url, kind, f"{mask(one)!r} is no HOST:PORT" if one else "a host is missing")
+            raise _Wrong(kind, f"{mask(one)!r} is no HOST:PORT" if one else "a host is missing")
         places.append(Place(unquote(found["six"] or found["name"]), port))
     if kind == "server" and len(places) > 1:
-        raise _wrong(url, "sentinel", "several hosts are those of Sentinels or of a Cluster (redis+cluster://)")
+        raise _Wrong("sentinel", "several hosts are those of Sentinels or of a Cluster (redis+cluster://)")
     return tuple(places)
 
 
-def _path(url: str, kind: str, path: str) -> dict[str, Any]:
+def _path(kind: str, path: str) -> dict[str, Any]:
     service, _, db = path.partition("/") if kind == "sentinel" else ("", "", path)
     if kind == "sentinel" and not service:
-        raise _wrong(url, kind, "the name of the service that the Sentinels watch is missing")
+        raise _Wrong(kind, "the name of the service that the Sentinels watch is missing")
     if kind == "cluster" and db not in ("", "0"):
-        raise _wrong(url, kind, "a Cluster has no numbered databases")
+        raise _Wrong(kind, "a Cluster has no numbered databases")
     if not db:
         return {"service": service}
     if not db.isdecimal():
-        raise _wrong(url, kind, f"the database {db!r} is no number")
+        raise _Wrong(kind, f"the database {db!r} is no number")
     return {"service": service, "db": int(db)}
 
 
@@ -187,5 +196,8 @@ def _shown(url: str) -> str:
     return re.sub(r"(?i)([?&][^=&#]*pass[^=&#]*=)[^&#]*", rf"\1{MASK}", url)
 
 
-def _wrong(url: str, kind: str, why: str) -> ConfigError:
-    return ConfigError(f"--store {_shown(url)}: {why}; write it as {FORMS[kind]}")
+class _Wrong(Exception):
+    """What is wrong with a URL, and how it is written."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(f"{why}; write it as {FORMS[kind]}")

@@ -8,17 +8,21 @@ entries wait there, and which came back, stands in the frontier's store: rows he
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
 from gossamer import wal
-from gossamer.errors import FULL, ConfigError, DiskFull, StoreError
+from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, StoreError, StoreFull
 from gossamer.frontier.store import Store, connect
+
+log = logging.getLogger("gossamer.worker")
 
 HOT = 512
 """URLs of a host and level that stay in the store's memory."""
@@ -40,6 +44,12 @@ class Row(NamedTuple):
 
 class Cold(Protocol):
     """A cold store of one crawl."""
+
+    away: float | None
+    """Since when (`time.monotonic()`) it fails."""
+
+    async def try_out(self) -> None:
+        """Raise when it takes no rows."""
 
     async def write(self, bucket: int, rows: Sequence[Row]) -> None:
         """Keep rows; they are on the disk on return, as far as that store keeps its word."""
@@ -85,10 +95,15 @@ def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, byte
 class Files:
     """Beside the data folder's own store: one SQLite file a crawl."""
 
+    away: float | None = None
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._base: sqlite3.Connection | None = None
         self._lock = threading.Lock()
+
+    async def try_out(self) -> None:
+        """A folder that we have locked is there."""
 
     async def write(self, bucket: int, rows: Sequence[Row]) -> None:
         """One transaction, synced."""
@@ -154,6 +169,12 @@ class Server:
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self.crawl = store, crawl
+        self.away: float | None = None
+        self._full = False
+
+    async def try_out(self) -> None:
+        """Write something and let it go."""
+        await self._do(self.store.client.set(f"gossamer:cold:{self.crawl}:", "1", ex=60), writes=True)
 
     def key(self, bucket: int, host: str, level: int) -> str:
         """`gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`: rows by the number of their last entry."""
@@ -164,14 +185,14 @@ class Server:
         pipe = self.store.client.pipeline(transaction=False)
         for row in rows:
             pipe.zadd(self.key(bucket, row.host, row.level), {row.blob: row.last})
-        await self.store.guard(pipe.execute())
+        await self._do(pipe.execute(), writes=True)
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """Pages of rows until n entries are met."""
         found: list[tuple[int, bytes]] = []
         page, first = 4, after
         while len(found) < n:
-            got = await self.store.guard(
+            got = await self._do(
                 self.store.client.zrangebyscore(
                     self.key(bucket, host, level), f"({first}", "+inf", start=0, num=page, withscores=True
                 )
@@ -188,19 +209,35 @@ class Server:
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)
-        await self.store.guard(pipe.execute())
+        await self._do(pipe.execute())
 
     async def drop(self) -> None:
         """By a scan."""
         cursor: Any = 0
         while True:
-            cursor, found = await self.store.guard(
+            cursor, found = await self._do(
                 cast(Any, self.store.client.scan(cursor, match=f"gossamer:cold:{self.crawl}:*", count=1000))
             )
             if found:
-                await self.store.guard(self.store.client.delete(*found))
+                await self._do(self.store.client.delete(*found))
             if int(cursor) == 0:
                 return
+
+    async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
+        """A call; an outage is told once, and when it is over. A full server reads on: its writes alone show that it is not."""
+        try:
+            found = await self.store.guard(call)
+        except StoreError as error:
+            said = ColdError(str(error).replace("the store", "the cold store", 1))
+            self._full = isinstance(error, StoreFull)
+            if self.away is None:
+                self.away = time.monotonic()
+                log.warning("%s; the URLs of crawl %s that are there wait", said, self.crawl)
+            raise said from error
+        if self.away is not None and (writes or not self._full):
+            log.warning("the cold store takes rows again after %.1f s", time.monotonic() - self.away)
+            self.away = None
+        return found
 
     async def close(self) -> None:
         """Close the connections."""

@@ -21,7 +21,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import TimeoutError as LostInTime
 
-from gossamer.errors import Away, DiskFull, GossamerError, StoreError
+from gossamer.errors import Away, DiskFull, GossamerError, StoreError, StoreFull
 from gossamer.frontier.address import Address
 
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "UNBLOCKED", "BUSY ")
@@ -68,7 +68,7 @@ def explained(error: BaseException, address: Address) -> GossamerError:
     if any(word in text for word in _FULL):
         return DiskFull(f"{at} cannot write to its disk: free some space, then run again ({text})")
     if text.startswith("OOM") or "used memory > 'maxmemory'" in text:
-        return StoreError(f"{at} is out of memory: raise its maxmemory ({text})")
+        return StoreFull(f"{at} is out of memory: raise its maxmemory ({text})")
     if passing(error):
         return Away(f"{at} does not answer: {text}{_speech(text, address)}")
     if isinstance(error, ResponseError):

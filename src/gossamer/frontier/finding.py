@@ -16,10 +16,11 @@ from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.frontier.address import Address, Place
-from gossamer.frontier.explaining import explained, passing
+from gossamer.frontier.explaining import explained, passing, refused
 from gossamer.frontier.server import LOOK, Server
 
 SLOTS = 16384
+_OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, Place]
 Look = Callable[[Place], Awaitable[Server]]
 """Looks at the server of a place."""
@@ -54,7 +55,7 @@ class Sentinels:
         strangers = 0
         for place in list(self._clients):
             try:
-                found = await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
+                found = await self._named(place, address)
                 if found is None:
                     strangers += 1
                     watched = _services(await ask(self._clients[place], "INFO", "sentinel"))
@@ -78,6 +79,16 @@ class Sentinels:
                 f"the store at {address.shown}: no Sentinel watches {address.service!r}: {', '.join(tried)}"
             )
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
+
+    async def _named(self, place: Place, address: Address) -> Any:
+        """The master as a Sentinel names it; its users and passwords are not those of the servers."""
+        try:
+            return await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
+        except RedisError as error:
+            if not refused(error):
+                raise
+            text = f"the Sentinel {place} refused its user/password ({error}): {_OWN}"
+            raise StoreError(f"the store at {address.shown}: {text}") from error
 
     async def close(self) -> None:
         """Let the connections go."""
@@ -166,4 +177,4 @@ def _why(error: BaseException, address: Address) -> str:
     if not passing(error):
         raise explained(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"
-    return re.sub(reached, r"\1 cannot be reached", str(error)).strip(" .")
+    return re.sub(reached, r"\1 cannot be reached: ", str(error)).strip(" .:")

@@ -82,7 +82,7 @@ class Patience:
                 await self._probe()
             except Exception as now:
                 if not passing(now):
-                    _log.warning("the store at %s: %s", self._where, now)
+                    _log.warning("the store at %s %s", self._where, self._short(now))
                     raise
                 error = now
             else:
@@ -92,5 +92,9 @@ class Patience:
                 return
             if not self._told:  # a connection that broke is no outage: the first probe finds all well
                 self._told = True
-                why = str(error).removeprefix(f"the store at {self._where} ").removeprefix("does not answer: ")
+                why = self._short(error).removeprefix("does not answer: ")
                 _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, why)
+
+    def _short(self, error: BaseException) -> str:
+        """What it says, without the place, which our own errors name."""
+        return str(error).removeprefix(f"the store at {self._where}").lstrip(": ")

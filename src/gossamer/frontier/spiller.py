@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any, NamedTuple, cast
 
 from gossamer.beside import beside
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.errors import ColdError, ConfigError, GossamerError, StoreError
 from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold, rows
 from gossamer.frontier.fitness import durably
@@ -35,7 +35,9 @@ TRIM = 1.0
 LOST = 10.0
 """Seconds after which URLs that the cold store should have and has not are given up."""
 PATIENCE = 60.0
-"""Seconds for which a cold store may be away."""
+"""Seconds for which the crawl's store may be away."""
+OUT = 20.0
+"""Seconds for which the cold store may be away: hosts live on what they have in memory."""
 
 
 class Tail(NamedTuple):
@@ -82,7 +84,7 @@ class Spiller:
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
 
     async def run(self) -> None:
-        """Work until cancelled. StoreError when a store stays away."""
+        """Work until cancelled. StoreError or ColdError when a store stays away."""
         since: float | None = None
         while True:
             pause, buckets = IDLE, self.store.buckets
@@ -93,6 +95,9 @@ class Spiller:
             except StoreError:
                 since = since or time.monotonic()
                 if time.monotonic() - since > PATIENCE:
+                    raise
+            except ColdError:
+                if time.monotonic() - (self.cold.away or 0.0) > OUT:
                     raise
             await asyncio.sleep(pause + buckets / 1000)
 
@@ -224,6 +229,7 @@ async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> Asy
     if cold is None:
         yield
         return
+    await cold.try_out()
     async with beside(Spiller(store, crawl, cold, hot).run()):
         yield
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from redis.exceptions import NoScriptError, RedisError
 
-from gossamer.errors import ConfigError, GossamerError
+from gossamer.errors import ConfigError, GossamerError, StoreFull
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
@@ -80,7 +80,13 @@ class Store:
         for field, value in mine.items():
             pipe.hsetnx(keys.META, field, value)
         pipe.hgetall(keys.META)
-        found = {k.decode(): v.decode() for k, v in (await self.guard(pipe.execute()))[-1].items()}
+        try:
+            raw = (await self.guard(pipe.execute()))[-1]
+        except StoreFull:  # who only looks may, and whoever writes is told
+            raw = await self.guard(self.client.hgetall(keys.META))
+        found = {k.decode(): v.decode() for k, v in raw.items()}
+        if mine.keys() - found.keys():
+            raise StoreFull(f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory")
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))

@@ -1,0 +1,61 @@
+"""A cold store that dies or is full: it is told once, hosts live on what is hot, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frontier.made import A, Beds
+from frontier.test_cold import all_claimed
+from gossamer.errors import ColdError
+from gossamer.frontier import spiller as spilling
+from gossamer.frontier.cold import Server
+from gossamer.frontier.spiller import Spiller, bound
+from gossamer.frontier.store import Store, connect
+from servers.processes import Process
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Process]:
+    server = Process(tmp_path, "--appendonly", "yes", "--save", "")
+    yield server.ready()
+    server.kill()
+
+
+@pytest.mark.parametrize("how", ["dead", "full"])
+async def test_it_is_waited_for_and_told(
+    bed: Beds, store: Store, server: Process, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:  # fmt: skip
+    monkeypatch.setattr(spilling, "OUT", 1.0)
+    cold = Server(connect(f"redis://127.0.0.1:{server.port}"), "c")
+    await bound(store, "c", 4)
+    moves = Spiller(store, "c", cold, 4)
+    one = bed()
+    await one.add(*(f"{A}/{n}" for n in range(30)))
+    await moves.round()
+    await one.add(*(f"{A}/{n}" for n in range(30, 40)))
+    if how == "dead":
+        server.kill()
+    else:
+        with server.client() as client:
+            client.config_set("maxmemory", "1mb")
+    for _ in range(2):  # a slice ends, the next begins: it is away since the first
+        with pytest.raises((ColdError, TimeoutError), match=r"cold store|^$"):
+            await asyncio.wait_for(moves.run(), 0.7)
+    with pytest.raises(ColdError, match=f"the cold store at redis://127.0.0.1:{server.port}"):
+        await cold.try_out()
+    assert len([one for one in caplog.messages if "are there wait" in one]) == 1
+    if how == "dead":
+        server.start()
+        server.ready()
+    else:
+        with server.client() as client:
+            client.config_set("maxmemory", "0")
+    await cold.try_out()
+    assert cold.away is None
+    assert "takes rows again" in caplog.messages[-1]
+    assert await all_claimed(one, moves) == [f"/{n}" for n in range(40)]
+    await cold.close()
