@@ -73,12 +73,13 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 
 def cold(value: object) -> str:
-    """Where long queues wait: `sqlite:`, `off`, or a server by URL, and `?hot=N`. Raises ValueError."""
+    """Where long queues wait: `sqlite:`, `off`, or a server by URL, with its parameters, and `?hot=N`. Raises ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
-    if address not in ("off", "sqlite:") and not re.match(r"(?:rediss?|valkeys?|unix)://.", address):
+    if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in ("off", "sqlite:"):
         raise ValueError("it is sqlite:, off, or redis://HOST:PORT of a server that keeps its data on disk")
-    if rest and (address == "off" or not re.fullmatch(r"hot=\d{1,4}", rest) or not 2 <= int(rest[4:]) <= 4000):
+    other = [one for one in rest.split("&") if not re.fullmatch(r"hot=0*([2-9]|[1-9]\d{1,2}|[1-3]\d{3}|4000)", one)]
+    if rest and (address == "off" or any(not server or one.startswith("hot") for one in other)):
         raise ValueError("after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000")
     return text
 

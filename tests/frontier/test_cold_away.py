@@ -10,9 +10,10 @@ import pytest
 
 from frontier.made import A, Beds
 from frontier.test_cold import all_claimed
+from gossamer import units
 from gossamer.errors import ColdError
 from gossamer.frontier import spiller as spilling
-from gossamer.frontier.cold import Server
+from gossamer.frontier.cold import Server, parts
 from gossamer.frontier.spiller import Spiller, bound
 from gossamer.frontier.store import Store, connect
 from servers.processes import Process
@@ -23,6 +24,25 @@ def server(tmp_path: Path) -> Iterator[Process]:
     server = Process(tmp_path, "--appendonly", "yes", "--save", "")
     yield server.ready()
     server.kill()
+
+
+@pytest.mark.parametrize(
+    ("setting", "place"),
+    [
+        ("off", None),
+        ("sqlite:?hot=4000", ("sqlite:", 4000)),
+        ("rediss://:p@h?ca_file=a.pem&hot=2", ("rediss://:p@h?ca_file=a.pem", 2)),
+        ("redis://h?check_hostname=no", ("redis://h?check_hostname=no", 512)),
+        *((text, ValueError) for text in ("sqlite:?ca_file=a", "sqlite:?hot=1", "redis://h?hot=4001", "redis://h?hot=x", "off?hot=4")),
+    ],
+)  # fmt: skip
+def test_a_cold_store_has_parameters(setting: str, place: object) -> None:
+    if place is ValueError:
+        with pytest.raises(ValueError, match="hot=N"):
+            units.cold(setting)
+        return
+    assert units.cold(setting) == setting
+    assert place is None or parts(setting) == place
 
 
 @pytest.mark.parametrize("how", ["dead", "full"])

@@ -20,6 +20,7 @@ import msgspec
 
 from gossamer import wal
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, StoreError, StoreFull
+from gossamer.frontier.address import parse
 from gossamer.frontier.store import Store, connect
 
 log = logging.getLogger("gossamer.worker")
@@ -253,6 +254,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
         return None, 0
     address, hot = parts(setting or "sqlite:")
     if address != "sqlite:":
+        parse(address, "cold")  # what is wrong with it is said of this setting
         return Server(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
@@ -264,8 +266,10 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 def parts(setting: str) -> tuple[str, int]:
     """(address, hot) of a setting `cold`.
 
-    >>> parts("redis://kv:6666?hot=256"), parts("sqlite:")
-    (('redis://kv:6666', 256), ('sqlite:', 512))
+    >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
+    (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
     """
     address, _, rest = setting.partition("?")
-    return address, int(rest.removeprefix("hot=") or HOT)
+    hot = [one for one in rest.split("&") if one.startswith("hot=")]
+    more = "&".join(one for one in rest.split("&") if one not in hot)
+    return f"{address}?{more}" if more else address, int(hot[-1][4:]) if hot else HOT
