@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.test_verbs import B, Desk, desk, fill, state
+from cli.test_verbs import A, B, Desk, desk, fill, state
 from gossamer.frontier.crew import WORKERS, Crew, Worker
 from gossamer.frontier.store import Store
 
@@ -43,6 +43,19 @@ def test_steering_a_host(desk: Desk) -> None:
     assert act(desk, "host", "rate", B, "auto") == {"host": B, "delay": None, "per_host": None}
     assert act(desk, "host", "rung", B, "browser") == {"host": B, "rung": "browser"}
     assert act(desk, "host", "rung", B, "auto") == {"host": B, "rung": None}
+
+
+def test_steering_the_hosts_of_a_site(desk: Desk, tmp_path: Path) -> None:
+    desk.do(lambda store: fill(store, "one"))
+    site = tmp_path / "shop.py"
+    site.write_text(f"from gossamer import Site\nsite = Site('shop', hosts=['{A}', '{B}'])\n")
+    act(desk, "host", "rate", str(site), "2")
+    assert [desk.json("host", "show", host)["fixed_delay"] for host in (A, B)] == [2, 2]
+    waiting = sum(desk.json("priority", "one", "7", "--host", host)["urls"] for host in (A, B))
+    assert desk.json("priority", "one", "8", "--host", str(site))["urls"] == waiting > 0
+    site.write_text("from gossamer import Site\nsite = Site('shop')\n")
+    code, _, err = desk("host", "rate", str(site), "2")
+    assert (code, "names no host" in err) == (2, True), err
 
 
 def test_schedules(desk: Desk) -> None:

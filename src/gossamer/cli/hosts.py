@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, opened, read_settings
+from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, hosts_of, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -62,7 +62,7 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, in any crawl; its Crawl-delay stays the floor."""
+    """Fix the delay of a host, or of all that a site file names, in any crawl; a Crawl-delay stays the floor."""
     from gossamer.units import seconds
 
     try:
@@ -71,14 +71,14 @@ def rate(
         raise UsageError(f"{delay!r}: {error}, or auto") from None
     if per_host is not None and not 0 <= per_host <= 1000:
         raise UsageError("--per-host lies between 0 and 1000")
-    settings, name = read_settings(data, store, setting), authority(host)
-    kept = asyncio.run(_rate(settings, name, fixed, per_host))
+    settings, names = read_settings(data, store, setting), hosts_of(host)
+    kept = asyncio.run(_rate(settings, names, fixed, per_host))
     said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
     if per_host is not None:
         said += f", {per_host or 'as usual'} at once"
     elif kept is not None:
         said += f", {kept} at once as was fixed before; --per-host 0 ends that"
-    return say({"host": name, "delay": fixed, "per_host": per_host}, said, as_json)
+    return say({"host": ", ".join(names), "delay": fixed, "per_host": per_host}, said, as_json)
 
 
 def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
@@ -237,17 +237,18 @@ def lane(heap: str) -> str:
     return ", ".join(said) + "; " if said else ""
 
 
-async def _rate(settings: Settings, host: str, delay: float | None, per_host: int | None) -> int | None:
-    """Fix a host's delay and, where it is given, how many at once; what of the latter is fixed then."""
+async def _rate(settings: Settings, hosts: list[str], delay: float | None, per_host: int | None) -> int | None:
+    """Fix the delay of hosts and, where it is given, how many at once; what of the latter is fixed then for the first that has it."""
     from gossamer.frontier.census import Census
     from gossamer.frontier.steer import Steer
 
     async with opened(settings) as store:
         steer = Steer(store)
-        if per_host is not None:
-            await steer.at_once(host, per_host or None)
-        await steer.rate(host, delay)
-        return (await Census(store).host(host)).at_once
+        for host in hosts:
+            if per_host is not None:
+                await steer.at_once(host, per_host or None)
+            await steer.rate(host, delay)
+        return next(filter(None, [(await Census(store).host(host)).at_once for host in hosts]), None)
 
 
 async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +60,18 @@ def authority(text: str) -> str:
     if "*" in host:
         raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
     return host
+
+
+def hosts_of(text: str) -> list[str]:
+    """The hosts that a site file names, or the one host that is typed."""
+    if not os.path.isfile(text):  # example.com.py is a host, too
+        return [authority(text)]
+    from gossamer.sites import load_all
+    from gossamer.sites.acting import hosts
+
+    if not (found := [host for site in load_all([text]) for host in hosts(site)]):
+        raise UsageError(f"{text} names no host: give it hosts=[...] or seeds=[...]")
+    return found
 
 
 def only_of(host: str | None) -> str | None:

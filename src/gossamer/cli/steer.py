@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, only_of, opened, read_settings
+from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
 
@@ -53,27 +54,28 @@ def cancel(
 
 def priority(
     crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="The new priority; higher is fetched first.")],
-    host: Annotated[str | None, Option("--host", metavar="HOST", help="Only this host's URLs.")] = None,
+    host: Annotated[str | None, Option("--host", metavar="HOST", help="Only URLs of this host, or of a site file's.")] = None,
     match: Annotated[str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
     data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Change the priority of URLs that wait, while the crawl runs or not."""
-    settings, host = read_settings(data, store, setting), only_of(host)
+    settings = read_settings(data, store, setting)
+    hosts = [None] if host is None else [*hosts_of(host)]
     try:
         pattern = re.compile(match) if match is not None else None
     except re.error as error:
         raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
         raise UsageError(f"a priority lies between -1000000 and 1000000, not {n}")
-    return asyncio.run(_priority(settings, crawl, n, host, pattern, dry_run, as_json))
+    return asyncio.run(_priority(settings, crawl, n, hosts, pattern, dry_run, as_json))
 
 
 async def _priority(
     settings: Settings,
     crawl: str,
     n: int,
-    host: str | None,
+    hosts: Sequence[str | None],
     match: re.Pattern[str] | None,
     dry_run: bool,
     as_json: bool,
@@ -88,7 +90,8 @@ async def _priority(
         record = await Crawls(store).need(crawl)
         cold, hot = cold_of(settings, record.name)
         spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
-        moved = await Steer(store, spiller).priority(record.name, n, host=host, match=match, dry_run=dry_run)
+        steer = Steer(store, spiller)
+        moved = sum([await steer.priority(record.name, n, host=host, match=match, dry_run=dry_run) for host in hosts])
         if cold is not None:
             await cold.close()
     if as_json:
