@@ -56,6 +56,9 @@ def test_steering_the_hosts_of_a_site(desk: Desk, tmp_path: Path) -> None:
     site.write_text("from gossamer import Site\nsite = Site('shop')\n")
     code, _, err = desk("host", "rate", str(site), "2")
     assert (code, "names no host" in err) == (2, True), err
+    code, _, err = desk("host", "rate", str(tmp_path / "missing.py"), "2")
+    assert (code, "there is no site file" in err) == (2, True), err
+    assert act(desk, "host", "rate", "https://shop.py", "2")["host"] == "shop.py"
 
 
 def test_schedules(desk: Desk) -> None:

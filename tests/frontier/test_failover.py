@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from gossamer.errors import Stale, StoreError
 from gossamer.frontier.keys import bucket_of, tag
@@ -81,6 +82,14 @@ def server(tmp_path: Path) -> Iterator[Process]:
     one = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
     yield one
     one.kill()
+
+
+async def without_replica(pair: Watched | Cluster, store: Store, bucket: int, master: redis.Redis) -> None:
+    """The replica is killed, and the store's client knows."""
+    replica_of(pair, bucket).kill()
+    await until(lambda: followers(master) == 0)
+    await store.client.servers.look()
+    assert (await store.client.servers.serving(tag(bucket))).replicas == 0
 
 
 async def until(said: Callable[[], bool]) -> None:
@@ -164,10 +173,7 @@ async def test_a_replica_that_came_since_the_last_look_is_waited_for(pair: Watch
     await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
     replica = replica_of(pair, bucket)
     with master_of(pair, bucket).client() as master:
-        replica.kill()
-        await until(lambda: followers(master) == 0)
-        await store.client.servers.look()
-        assert (await store.client.servers.serving(tag(bucket))).replicas == 0
+        await without_replica(pair, store, bucket, master)
         replica.start()
         await until(lambda: followers(master) == 1)
         replica.halt()
@@ -184,17 +190,12 @@ async def test_a_replica_that_is_being_filled_is_waited_for_shortly(pair: Watche
     frontier = frontier_of(store)
     bucket = bucket_of("a.example", 64)
     await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
-    replica = replica_of(pair, bucket)
     with master_of(pair, bucket).client() as master:
         master.config_set("repl-diskless-sync-delay", 5)
         master.config_set("repl-backlog-size", 16384)
-        replica.kill()
-        await until(lambda: followers(master) == 0)
-        await store.client.servers.look()
-        master.set(
-            f"{tag(bucket)}much", b"x" * 1_000_000
-        )  # more than the backlog has: the replica must have it all anew
-        replica.start()
+        await without_replica(pair, store, bucket, master)
+        master.set(f"{tag(bucket)}x", b"x" * 1_000_000)  # more than the backlog has: all must be sent anew
+        replica_of(pair, bucket).start()
         await until(lambda: master.info("replication")["connected_slaves"] == 1)
         assert followers(master) == 0
         master.config_resetstat()

@@ -6,11 +6,22 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from gossamer import feeding, seeding
 from gossamer.assemble import open_store
 from gossamer.door import begin
 from gossamer.frontier.tally import counts
 from gossamer.job import Job
+from gossamer.producers import source
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are long from 100 bytes on, and read in small parts."""
+    monkeypatch.setattr(source, "SHORT", 100)
+    monkeypatch.setattr("gossamer.producers.lines.PART", 200)
+    monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
 
 
 async def fed(one: Job) -> dict[str, int]:

@@ -20,17 +20,10 @@ from gossamer import feeding, seeding
 from gossamer.door import crawl
 from gossamer.errors import UsageError
 from gossamer.frontier.tally import counts
-from gossamer.producers import source
-from producers.feeds import DRIVER, fed, listed, pending
+from producers.feeds import DRIVER, fed, listed, pending, small  # noqa: F401 - a fixture
 from web import Web, preset, serve
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are long from 100 bytes on, and read in small parts."""
-    monkeypatch.setattr(source, "SHORT", 100)
-    monkeypatch.setattr("gossamer.producers.lines.PART", 200)
-    monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
+pytestmark = pytest.mark.usefixtures("small")
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])

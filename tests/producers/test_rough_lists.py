@@ -16,16 +16,9 @@ import pytest
 
 from e2e.runs import begin, job, rows
 from gossamer import feeding
-from gossamer.producers import source
-from producers.feeds import DRIVER, fed, listed, pending
+from producers.feeds import DRIVER, fed, listed, pending, small  # noqa: F401 - a fixture
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are long from 100 bytes on, and read in small parts."""
-    monkeypatch.setattr(source, "SHORT", 100)
-    monkeypatch.setattr("gossamer.producers.lines.PART", 200)
-    monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
+pytestmark = pytest.mark.usefixtures("small")
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])

@@ -64,8 +64,10 @@ def authority(text: str) -> str:
 
 def hosts_of(text: str) -> list[str]:
     """The hosts that a site file names, or the one host that is typed."""
-    if not os.path.isfile(text):  # example.com.py is a host, too
+    if not text.endswith(".py") or "://" in text:
         return [authority(text)]
+    if not os.path.isfile(text):
+        raise UsageError(f"there is no site file {text}; a host of such a name is written https://{text}")
     from gossamer.sites import load_all
     from gossamer.sites.acting import hosts
 

@@ -159,9 +159,9 @@ class Embedded:
         if _answers(socket, 0.2, pid):
             os.kill(pid, signal.SIGTERM)
             deadline = time.monotonic() + 30
-            while _alive(pid) and time.monotonic() < deadline:
+            while alive(pid) and time.monotonic() < deadline:
                 time.sleep(0.01)
-            if _alive(pid):
+            if alive(pid):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(Path(socket).parent, ignore_errors=True)
         (self.folder / "run.json").unlink(missing_ok=True)
@@ -193,13 +193,14 @@ def _answers(socket: str, seconds: float, pid: int, process: subprocess.Popen[by
             client.close()
             return True
         except redis.RedisError as error:
-            gone = process.poll() is not None if process else not _alive(pid)
+            gone = process.poll() is not None if process else not alive(pid)
             if gone or (time.monotonic() > deadline and not isinstance(error, redis.BusyLoadingError)):
                 return False
             time.sleep(0.005)
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """Whether a process lives."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

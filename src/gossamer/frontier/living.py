@@ -13,6 +13,7 @@ from pathlib import Path
 from gossamer.errors import InUse, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
+from gossamer.frontier.embedded import alive
 from gossamer.frontier.store import Store
 
 
@@ -26,20 +27,10 @@ def living(record: Record, data: str | Path) -> bool:
         return True  # whichever workers there are, or will be
     if host != platform.node():
         return host is not None
-    if not isinstance(pid, int) or not _alive(pid):
+    if not isinstance(pid, int) or not alive(pid):
         return False
     lock = Path(record.door.get("folder") or Path(data) / record.name) / "lock"
     return not lock.exists() or _held(lock)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _held(lock: Path) -> bool:
