@@ -200,8 +200,7 @@ async def test_a_replica_that_is_being_filled_is_waited_for_shortly(pair: Watche
         assert followers(master) == 0
         master.config_resetstat()
         (got,) = await frontier.everywhere.claim([(bucket, 10)])
-        assert len(got.claims) == 1
-        assert got.sure, "while it is filled it cannot take over"
+        assert (len(got.claims), got.sure) == (1, True), "while it is filled it cannot take over"
         assert "cmdstat_wait" in master.info("commandstats")
 
 
