@@ -1,13 +1,14 @@
 """What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each output.
 
-    python benchmarks/storing.py [--alone] [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,parquet,postgresql]
+    python benchmarks/storing.py [--alone] [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,bare-sqlite,...]
 
 The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is the CPU time (user and
 system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
 Libraries are loaded before. What a commit costs besides its rows (the sync to the disk above all) is shared by as many rows as it has, so
 those are told, too; under load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as many
-page records, so many a commit; beside SQLite and Parquet stands the floor, the bare library fed with the same values: `sqlite3` with as
-many rows a statement and a commit, pyarrow with all rows at once and nothing on the disk before.
+page records, so many a commit. Beside SQLite and Parquet stands the floor, the bare library given the same records: `sqlite3` with as
+many rows a statement and a commit; pyarrow with as many rows an array, one file at the end and nothing on the disk before, so that a kill
+loses all.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-import msgspec
 
 from e2e.runs import job
 from gossamer.door import crawl
@@ -36,14 +37,16 @@ from gossamer.job import Output
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.process import settle_in
 from gossamer.road.outputs import Outputs
-from gossamer.sinks.columns import page_columns
+from gossamer.sinks import opening
+from gossamer.sinks.columns import Columns, page_columns
 from gossamer.sinks.formats import open_output
 from gossamer.visit import Row
 from sinks.made import page
 from stores.places import running
 from web import preset, serve
 
-FILES = ("jsonl", "csv", "sqlite", "parquet")
+FILES = {name: f"FOLDER/out.{name}" for name in ("jsonl", "csv", "sqlite", "parquet")}
+FILES |= {"bare-sqlite": "FOLDER/bare-sqlite.sqlite", "bare-parquet": "FOLDER/bare-parquet.parquet"}
 COMPANY = (16, 64, 192, 448)
 
 
@@ -72,6 +75,7 @@ def one(spec: str, pages: int) -> None:
         return was(self, timed, *args)
 
     Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
+    opening.open_output = opened
     with (
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,
@@ -97,43 +101,99 @@ def made(pages: int) -> list[Row]:
     return rows
 
 
-def bare(name: str, pages: int, company: int) -> float:
-    """The same values to the bare library; microseconds of CPU a page."""
-    names = [column.name for column in page_columns() if column.name != "redirects"]
-    cells = [[row.key, *(getattr(row.data, one, None) for one in names if one != "_key")] for row in made(pages)]
-    cells = [[None if value is msgspec.UNSET else value for value in row] for row in cells]
-    width, rows = len(cells[0]), min(64, company)
-    with tempfile.TemporaryDirectory(prefix="gt-") as folder:
-        if name == "parquet":
-            import pyarrow.parquet
+class BareSqlite:
+    """The floor of SQLite: the library alone."""
 
-            began = time.thread_time_ns()
-            table = pyarrow.table({str(n): column for n, column in enumerate(zip(*cells, strict=True))})
-            pyarrow.parquet.write_table(table, f"{folder}/out.parquet", compression="zstd")
-            return (time.thread_time_ns() - began) / 1000 / pages
-        base = sqlite3.connect(f"{folder}/out.sqlite", isolation_level=None)
-        base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
-        base.execute(f"CREATE TABLE page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})")
-        row = f"({', '.join('?' * width)})"
-        sets = ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width))
-        began = time.thread_time_ns()
-        for at in range(0, pages, company):
-            base.execute("BEGIN IMMEDIATE")
-            for first in range(at, min(at + company, pages), rows):
-                some = cells[first : min(first + rows, at + company)]
-                listed = ", ".join([row] * len(some))
-                values = [value for one in some for value in one]
-                base.execute(f"INSERT INTO page VALUES {listed} ON CONFLICT (c0) DO UPDATE SET {sets}", values)  # noqa: S608
-            base.execute("COMMIT")
-        base.close()
-        return (time.thread_time_ns() - began) / 1000 / pages
+    def __init__(self, folder: str) -> None:
+        names = [column.name for column in page_columns() if column.name != "redirects"]
+        self._get, width = attrgetter(*names), len(names) + 1
+        self._base = sqlite3.connect(f"{folder}/bare.sqlite", isolation_level=None, check_same_thread=False)
+        self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+        self._base.execute(f"CREATE TABLE IF NOT EXISTS page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})")
+        self._row, sets = f"({', '.join('?' * width)})", ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width))
+        self._end = f" ON CONFLICT (c0) DO UPDATE SET {sets}"
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """A commit."""
+        self._base.execute("BEGIN IMMEDIATE")
+        for first in range(0, len(rows), 64):
+            some = rows[first : first + 64]
+            values = [value for row in some for value in (row.key, *self._get(row.data))]
+            self._base.execute(f"INSERT INTO page VALUES {', '.join([self._row] * len(some))}{self._end}", values)  # noqa: S608
+        self._base.execute("COMMIT")
+
+    def close(self) -> None:
+        """The end."""
+        self._base.close()
+
+
+class BareParquet:
+    """The floor of Parquet: the library alone, nothing kept before the end."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = f"{folder}/bare.parquet"
+        self._names = [column.name for column in page_columns()]
+        self._get = attrgetter(*self._names)
+        self._batches: list[Any] = []
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """A commit that is none."""
+        import pyarrow as pa
+
+        columns = zip(*[self._get(row.data) for row in rows], strict=True)
+        strings = pa.list_(pa.string())
+        found = [
+            pa.array(one, strings if name == "redirects" else None)
+            for name, one in zip(self._names, columns, strict=True)
+        ]
+        self._batches.append(pa.Table.from_arrays(found, self._names))
+
+    def close(self) -> None:
+        """The end."""
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        table = pa.concat_tables(self._batches, promote_options="default")
+        pyarrow.parquet.write_table(table, self._path, compression="zstd")
+
+
+BARE: dict[str, Any] = {"bare-sqlite": BareSqlite, "bare-parquet": BareParquet}
+
+
+def opened(spec: str, columns: Columns, **given: Any) -> Any:
+    """An output, or a floor in its place."""
+    name = os.path.basename(spec).rpartition(".")[0]
+    return Bare(name, os.path.dirname(spec)) if name in BARE else open_output(spec, columns, **given)
+
+
+class Bare:
+    """A floor in a sink's place."""
+
+    def __init__(self, name: str, folder: str) -> None:
+        self._inner, self._path = BARE[name](folder), f"{folder}/{name}"
+
+    def target(self) -> str:
+        """Its name."""
+        return self._path
+
+    def prepare(self) -> int:
+        """Nothing to do."""
+        return 0
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """A commit."""
+        self._inner.put(rows)
+
+    def close(self) -> None:
+        """The end."""
+        self._inner.close()
 
 
 def alone(spec: str, pages: int, company: int) -> float:
     """Feed one output with page records, `company` a commit; microseconds of CPU a page, closing included."""
     rows = made(pages)
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
-        output: Any = open_output(spec.replace("FOLDER", name), {"page": page_columns()}, folder=name, owner="c@1")
+        output: Any = opened(spec.replace("FOLDER", name), {"page": page_columns()}, folder=name, owner="c@1")
         table = hasattr(output, "upsert")
         sink = output if table else output.sink("page")
         length, began = sink.prepare(), time.thread_time_ns()
@@ -154,13 +214,10 @@ def fed(names: list[str], pages: int, rounds: int) -> None:
         costs = []
         for company in COMPANY:
             with ExitStack() as stack:
-                spec = f"FOLDER/out.{name}" if name in FILES else stack.enter_context(running(name)).spec
+                spec = FILES[name] if name in FILES else stack.enter_context(running(name)).spec
                 alone(spec, 100, company)  # what is loaded once
                 costs.append(statistics.median(alone(spec, pages, company) for _ in range(rounds)))
         print(f"| {name} | {' | '.join(f'{cost:.1f}' for cost in costs)} |", flush=True)
-        if name in ("sqlite", "parquet"):
-            floor = [statistics.median(bare(name, pages, company) for _ in range(rounds)) for company in COMPANY]
-            print(f"| {name}, the bare library | {' | '.join(f'{cost:.1f}' for cost in floor)} |", flush=True)
 
 
 def main() -> None:
@@ -168,7 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="jsonl,csv,sqlite,parquet,postgresql")
+    parser.add_argument("--only", default="jsonl,csv,sqlite,bare-sqlite,parquet,bare-parquet,postgresql")
     parser.add_argument("--alone", action="store_true", help="no crawl: the sinks are fed")
     parser.add_argument("--spec", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -184,7 +241,7 @@ def main() -> None:
     for _ in range(options.rounds):
         for name, some in found.items():
             with ExitStack() as stack:
-                spec = f"FOLDER/out.{name}" if name in FILES else stack.enter_context(running(name)).spec
+                spec = FILES[name] if name in FILES else stack.enter_context(running(name)).spec
                 words = [sys.executable, __file__, "--pages", str(options.pages), "--spec", spec]
                 said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
                 some.append((float(said.split()[-2]), float(said.split()[-1])))

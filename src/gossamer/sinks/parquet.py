@@ -1,9 +1,10 @@
 """Parquet: a folder of closed part files, fed by an exact journal.
 
 The committed length counts the journal's bytes from the first row on, over all parts: `part-A-B.parquet` holds the rows
-of the bytes A to B, `_journal-A.jsonl` those from A on. A journal that has grown to `part_bytes` is turned into its
+of the bytes A to B, `_journal-A.rows` those from A on. A journal that has grown to `part_bytes` is turned into its
 part: written aside, synced, renamed. So the folder and one number say everything: what lies beyond the committed length
 is cut, also when the store itself lost its last second (the journal of a part is kept for a while for that).
+A journal holds JSON lines, and an Arrow batch where many records come at once: `rows.frames`.
 Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a part they see is whole.
 
 Decimals are decimal128(38, 9), times are UTC microseconds, lists of text are lists, other values are JSON text. A value
@@ -20,16 +21,20 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import Struct
+
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
-from gossamer.sinks.rows import lines_for
+from gossamer.sinks.rows import framed, frames, lines_for
 from gossamer.visit import Row
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
-_JOURNAL = re.compile(r"_journal-(\d{15})\.jsonl")
+_JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
+_MANY = 128
+"""Records from which on they are written as an Arrow batch."""
 _LONG = 10.0
 """Seconds after which the folder is looked through again: journals of closed parts are swept then."""
 
@@ -90,7 +95,7 @@ class Parquet:
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
                 with open(self._journal(start), "rb") as left:
-                    whole = sum(len(line) for line in left if line.endswith(b"\n"))
+                    whole = sum(took for *_, took in frames(left, _size(left.name)))
                 if whole:
                     self._close_part(start, start + whole, foreign=True)
             self._sweep(0)
@@ -104,7 +109,7 @@ class Parquet:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
-        data = lines_for(self._columns, rows)
+        data = _encoded(self._columns, rows)
         with self._locked() as folder:
             start, looked = self._as_left(folder, committed), self._left[-1]
             if start is None:
@@ -193,7 +198,7 @@ class Parquet:
         return f"{self.path}/part-{start:015d}-{end:015d}.parquet"
 
     def _journal(self, start: int) -> str:
-        return f"{self.path}/_journal-{start:015d}.jsonl"
+        return f"{self.path}/_journal-{start:015d}.rows"
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -208,6 +213,16 @@ class Parquet:
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
             raise failure(self.path, error) from error
+
+
+def _encoded(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
+    """Rows as the journal holds them: many records as a batch, else as lines."""
+    if len(rows) >= _MANY and len({type(row.data) for row in rows}) == 1 and isinstance(rows[0].data, Struct):
+        from gossamer.sinks.arrow import batch
+
+        if found := batch(columns, rows):
+            return framed(found)
+    return lines_for(columns, rows)
 
 
 def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:

@@ -1,11 +1,12 @@
-"""Rows as lines that fit typed columns: what the journal of a Parquet folder holds."""
+"""Rows that fit typed columns, as the journal of a Parquet folder holds them: JSON lines, and `[N]` on a line before N bytes of an Arrow
+batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -28,6 +29,25 @@ def lines_for(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
     return encode(
         [fitted(columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data)) for row in rows]
     )
+
+
+def framed(batch: bytes) -> bytes:
+    """An Arrow batch as it stands between lines."""
+    return b"[%d]\n%b" % (len(batch), batch)
+
+
+def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
+    """What stands in the first `length` bytes of a journal: each line, or (True) the batch behind one, and the bytes that it takes there.
+    Ends before what is not whole."""
+    while length > 0 and (line := source.readline()).endswith(b"\n"):
+        data, took = line, len(line)
+        if packed := line[:1] == b"[" and line[1:-2].isdigit():
+            data = source.read(int(line[1:-2]))
+            if len(data) < int(line[1:-2]):
+                return
+            took += len(data)
+        length -= took
+        yield data, packed, took
 
 
 def mended(columns: Sequence[Column], line: bytes) -> bytes:
