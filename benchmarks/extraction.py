@@ -69,14 +69,14 @@ def parts(wanted: str, got: str) -> Pair:
 
 
 def mean_f1(scores: list[Pair]) -> float:
-    precision, recall = (sum(column) / len(scores) for column in zip(*scores, strict=True))
+    precision, recall = (statistics.fmean(column) for column in zip(*scores, strict=True))
     return 2 * precision * recall / (precision + recall)
 
 
 def counted_f1(scores: list[tuple[int, int, int]]) -> float:
     """Of (right, said, known) a page."""
     right, said, known = (sum(column) for column in zip(*scores, strict=True))
-    return 2 * right / max(1, said + known)
+    return float(2 * right / max(1, said + known))
 
 
 def interval(score: Callable[[list[Any]], float], scores: list[Any]) -> str:

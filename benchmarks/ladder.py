@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -93,10 +93,11 @@ def growth(worst: Judged, wide: float, high: float) -> list[str]:
 def seeds_of(several: Mapping[int, Ran], wide: float, high: float) -> list[str]:
     """Each seed's two figures, beside their goals."""
     out, step = [], wide / len(several)
-    for goal, top, name, of in (
+    drawn: list[tuple[float, float, str, Callable[[Judged], float]]] = [
         (RATIO, 1.3, "cost in the oracle's", lambda one: (one.ratio - 1) / 0.3),
         (PART, 0.3, "cost in always-browser's", lambda one: one.part / 0.3),
-    ):
+    ]
+    for goal, top, name, of in drawn:
         low = high * (0.45 if top > 1 else 1.0)
         tall = high * 0.42
         at = low - tall * ((goal - 1) / 0.3 if top > 1 else goal / 0.3)

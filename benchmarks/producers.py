@@ -18,8 +18,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from gossamer import feeding, seeding
 from gossamer.assemble import open_store
@@ -63,7 +66,7 @@ class Look:
     def __init__(self, data: Path) -> None:
         run = json.loads((data / "store" / "run.json").read_text())
         self.pid = int(run["pid"])
-        self.client = redis.Redis(unix_socket_path=run["socket"], retry=None)
+        self.client = redis.Redis(unix_socket_path=run["socket"], retry=Retry(NoBackoff(), 0))
 
     def added(self) -> int:
         return int(self.client.hget("{b:000}c:n", "added") or 0)
@@ -108,7 +111,8 @@ def main() -> None:
     parser.add_argument("--child", nargs=2)
     options = parser.parse_args()
     if options.child:
-        asyncio.run(child(*options.child, options.cold))
+        path, data = options.child
+        asyncio.run(child(path, data, options.cold))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
@@ -132,7 +136,8 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
     _, embedded = asyncio.run(_opened(str(data)))
     assert embedded is not None
     look = Look(data)
-    counts = {k.decode(): int(v) for k, v in look.client.hgetall("{b:000}c:n").items()}
+    found: Any = look.client.hgetall("{b:000}c:n")
+    counts = {k.decode(): int(v) for k, v in found.items()}
     position = json.loads(next(iter(look.client.hgetall("{b:000}c:po").values())))
     memory = look.client.info("memory")["used_memory"] / 2**20
     print(

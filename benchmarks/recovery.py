@@ -108,7 +108,7 @@ def graceful(bed: Bed) -> tuple[float, float]:
     assert code == 0, code
     assert bed.workers["w1"].stop() == 0
     with redis.Redis(bed.store.host, bed.store.port) as client:
-        left = sum(int(client.zcard(key)) for key in client.scan_iter(f"{{b:*}}{bed.name}:l"))  # type: ignore[arg-type]
+        left = sum(int(client.zcard(key)) for key in client.scan_iter(f"{{b:*}}{bed.name}:l"))
     bed.start("w0")
     return took, float(left)
 

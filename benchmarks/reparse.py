@@ -32,6 +32,7 @@ from gossamer.page import Exchange
 from gossamer.parsing import html
 from gossamer.process import settle_in
 from gossamer.reparsing.running import reading
+from gossamer.reparsing.working import Note
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
 from gossamer.visit import RAW, Asked, Raw, Row
@@ -119,7 +120,7 @@ def again(folder: Path, count: int, *words: str) -> float:
         sys.exit(f"items differ: {said}")
     if said["items"] != said["pages"] or said["pages"] < count * 0.9:
         sys.exit(f"not all were read: {said}")
-    return cost.cpu / said["pages"] * 1e6
+    return cost.cpu / int(said["pages"]) * 1e6
 
 
 def main() -> None:
@@ -153,7 +154,7 @@ def main() -> None:
 def step(folder: Path, count: int) -> None:
     """Both in step: unpacking and parsing, and reading as the command does."""
     opened, used = archive_collector(str(folder / "pages.warc.gz")), [0.0, 0.0]
-    read = reading(opened, load_all([str(folder / "docs.py")]))
+    read = reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", Note())
     lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
     lines.sort(key=lambda line: int(line["offset"]))
     with (folder / "pages.warc.gz").open("rb") as file:
@@ -186,11 +187,8 @@ def crawled(count: int) -> None:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        site = (
-            corpus(folder / "web", max(1, count // 530), ("python3-doc",))
-            if (folder / "web").mkdir() is None
-            else folder
-        )
+        (folder / "web").mkdir()
+        site = corpus(folder / "web", max(1, count // 530), ("python3-doc",))
         with serve(Plan(folder=str(site.resolve()), robots=("allow",))) as web:
             seed = web.plan.seeds()[0]
             (folder / "docs.py").write_text(SITE.format(seed=seed, host=seed.split("/")[2]))

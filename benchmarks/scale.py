@@ -45,6 +45,8 @@ from web import preset, serve
 BARE = Path(__file__).parent / "peers" / "bare_loop.py"
 CLOCK = 8.0
 """Seconds for which processes with nothing to do are looked at."""
+Parts = tuple[Worker, Server, Server]
+"""The worker, its store, its broker."""
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -63,9 +65,7 @@ class Spent(NamedTuple):
 class Run(NamedTuple):
     """One crawl: microseconds a page, seconds, processes that worked, seconds of CPU of the start."""
 
-    worker: float
-    store: float
-    broker: float
+    each: Spent
     wall: float
     pages: int
     parts: int
@@ -76,7 +76,7 @@ class Run(NamedTuple):
     @property
     def all(self) -> float:
         """All that is counted, in microseconds a page."""
-        return self.worker + self.store + self.broker
+        return sum(self.each)
 
     def net(self, processes: int) -> float:
         """The same without what the clock costs, had the processes nothing to do all the time: the least that it can be."""
@@ -108,7 +108,7 @@ def spent(worker: Worker, store: Server, broker: Server) -> Spent:
 
 
 @contextlib.contextmanager
-def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Worker, Server, Server]]:
+def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Parts]]:
     """A fleet all of whose processes have crawled something."""
     with (
         Server(folder / "store") as store,
@@ -122,10 +122,10 @@ def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Worke
             fleet.ended(name, 120)
             if len(list((folder / f"warm{number}").glob("*.jsonl"))) == processes:
                 break
-        yield fleet, web.plan.seeds(), worker, store, broker
+        yield fleet, web.plan.seeds(), (worker, store, broker)
 
 
-def waiting(fleet: Fleet, parts: Any, processes: int, seeds: list[str]) -> float:
+def waiting(fleet: Fleet, parts: Parts, processes: int, seeds: list[str]) -> float:
     """Milliseconds of CPU a second and process while a crawl has nothing that is due."""
     name = fleet.submit(*seeds, name="waits", delay="300")
     time.sleep(4)
@@ -140,7 +140,7 @@ def waiting(fleet: Fleet, parts: Any, processes: int, seeds: list[str]) -> float
 def run(processes: int, seeds: list[str]) -> Run:
     """One crawl by so many processes."""
     with tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder, warm(Path(folder), processes) as made:
-        fleet, waits, *parts = made
+        fleet, waits, parts = made
         clock = waiting(fleet, parts, processes, waits)
         before, began = spent(*parts), time.monotonic()
         name = fleet.submit(*seeds, name="main", output="main/", delay="0", per_host="8")
@@ -152,8 +152,8 @@ def run(processes: int, seeds: list[str]) -> Run:
         if twice:
             kept = shutil.copytree(folder, f"{folder}-kept", ignore=shutil.ignore_patterns("*.sock"))
             print(f"{len(twice)} rows twice; all that was written lies in {kept}", flush=True)
-        each = [part / len(set(rows)) * 1e6 for part in used]
-        return Run(*each, wall, len(set(rows)), len(list((fleet.folder / "main").iterdir())), before.worker, clock)
+        each = Spent(*(part / len(set(rows)) * 1e6 for part in used))
+        return Run(each, wall, len(set(rows)), len(list((fleet.folder / "main").iterdir())), before.worker, clock)
 
 
 def bare(processes: int, urls: list[str]) -> float:
@@ -233,10 +233,8 @@ def main() -> None:
         "processes  worker  store  broker  together  ratio  lowest to highest  without the clock  ratio  clock  pages/s  bare  ratio"
     )
     for count, found in runs.items():
-        worker, store, broker, all_, clock = (
-            statistics.median(getattr(one, part) for one in found)
-            for part in ("worker", "store", "broker", "all", "clock")
-        )
+        worker, store, broker = (statistics.median(part) for part in zip(*(one.each for one in found), strict=True))
+        all_, clock = statistics.median(one.all for one in found), statistics.median(one.clock for one in found)
         speed = statistics.median(one.pages / one.wall for one in found)
         each = sorted(one.all for one in found)
         own = statistics.median(floors[count])

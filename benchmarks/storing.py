@@ -75,7 +75,7 @@ def one(spec: str, pages: int) -> None:
         return was(self, timed, *args)
 
     Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
-    opening.open_output = opened
+    opening.open_output = opened  # type: ignore[attr-defined] # it is called by this name
     with (
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,
@@ -109,7 +109,9 @@ class BareSqlite:
         self._get, width = attrgetter(*names), len(names) + 1
         self._base = sqlite3.connect(f"{folder}/bare.sqlite", isolation_level=None, check_same_thread=False)
         self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
-        self._base.execute(f"CREATE TABLE IF NOT EXISTS page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})")
+        self._base.execute(
+            f"CREATE TABLE IF NOT EXISTS page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})"
+        )
         self._row, sets = f"({', '.join('?' * width)})", ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width))
         self._end = f" ON CONFLICT (c0) DO UPDATE SET {sets}"
 

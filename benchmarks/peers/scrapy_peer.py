@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import scrapy
@@ -21,7 +23,7 @@ class Pages(scrapy.Spider):
         self.allowed_domains = [urlsplit(start).hostname or ""]
         self.links = LinkExtractor(allow_domains=[urlsplit(start).netloc])  # it compares with the port
 
-    def parse(self, response):
+    def parse(self, response: Any) -> Iterator[Any]:
         found = self.links.extract_links(response) if hasattr(response, "css") else []
         title = response.css("title::text").get() if hasattr(response, "css") else None
         yield {"url": response.url, "title": title, "status": response.status, "links": len(found)}
