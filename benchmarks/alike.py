@@ -1,6 +1,7 @@
 """How well pages that say the same, or nearly, are told from those that do not, and what it costs.
 
-    python benchmarks/alike.py [--data ../shared/data] [--docs FOLDER ...] [--versions OLD NEW] [--half tune|held] [--seed N] [--sample N]
+    python benchmarks/alike.py [--data ../shared/data] [--docs FOLDER ...] [--versions OLD NEW] [--half tune|held]
+        [--seed N] [--sample N] [--show N] [--least LIKENESS]
     python benchmarks/alike.py --memory 1000000 [--buckets N]
 
 Pages: articles, products and examples of `--data`, the documentation in `.sites`; or folders of HTML alone (`--docs`). Of each page

@@ -49,10 +49,11 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", nargs="*", default=[])
+    options = parser.parse_args()
     for name, (status, body) in PAGES.items():
         print(f"{name:40} {cost(status, body, 3 if 'hostile' in name else 7):10.1f} us")
     saved = []
-    for file in parser.parse_args().pages:
+    for file in options.pages:
         for line in gzip.decompress(Path(file).read_bytes()).splitlines():
             row = json.loads(line)
             if not row.get("blocked") and isinstance(row.get("html"), dict):

@@ -6,8 +6,8 @@ A web in a process of its own serves a page with an item for each 50 files, and 
 is the CPU (user and system) of the process that crawls, all threads; the store is another process. Taken off is the same crawl with
 `--files off`. The floor: pycurl, one handle, the bytes hashed as they come, written beside their place, synced, renamed.
 
-PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf; CPU a page, and how its words agree
-with a text of the same document (FILE.html beside FILE.pdf), where there is one.
+PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf where it is installed; CPU a page, and how
+its words agree with a text of the same document (FILE.html beside FILE.pdf), where there is one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,9 @@ def pdfs(paths: list[Path], rounds: int) -> None:
 
     named = [(path.name, path.read_bytes(), path.with_suffix(".html")) for path in paths]
     named.append(("made: 500 pages of a line", made_pdf(*(f"Page {n} of many" for n in range(500))), Path("-")))
-    ways: dict[str, Callable[[bytes], str]] = {"ours": pdf.text, "PDFium": by_pdfium, "pypdf": by_pypdf}
+    ways: dict[str, Callable[[bytes], str]] = {"ours": pdf.text, "PDFium": by_pdfium}
+    if find_spec("pypdf"):
+        ways["pypdf"] = by_pypdf
     pdf.text(made_pdf("warm"))
     for name, body, source in named:
         document = pypdfium2.PdfDocument(body)

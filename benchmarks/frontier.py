@@ -1,6 +1,6 @@
 """What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle hosts.
 
-    python benchmarks/frontier.py [--urls 1000000] [--only STEP]
+    python benchmarks/frontier.py [--urls 1000000] [--pending 10000000] [--only STEP]
 
 Server CPU is the store's own count (INFO: used_cpu_user + used_cpu_sys) with the append-only file on. Goals:
 at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the seen-set, also just

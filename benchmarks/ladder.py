@@ -1,6 +1,6 @@
 """What the ladder pays on a made web of walls, beside an oracle that knows each page's cheapest rung, and beside a browser for each page.
 
-    python benchmarks/ladder.py --seeds 101-120 [--stand-in] [--keep FOLDER] [--plot benchmarks/results/ladder.svg]
+    python benchmarks/ladder.py --seeds 101-120 [--hosts 60] [--stand-in] [--keep FOLDER] [--plot benchmarks/results/ladder.svg]
 
 Goals, of the worst seed: 99 % of the pages got, at most 1.25 of the oracle's cost and 1/5 of the browser's, no request that robots.txt
 forbids, none sooner than the host's delay. The web (tests/walls) is a process of its own that decides by what arrives on the wire; the
