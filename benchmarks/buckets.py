@@ -55,7 +55,6 @@ async def work(url: str, buckets: int, seeds: list[str], folder: Path, output: s
     await store.open(buckets, urls.psl_hash())
     setup, given = prepare(job(seeds, folder, per_host=4, output=output))
     record, _ = await begin(setup, store, setup.job)
-    (folder / "data" / setup.crawl).mkdir(parents=True)
     await seed(setup, store, given, record)
     stop = asyncio.Event()
     bench = Bench(setup, store, "w", stop)
@@ -96,7 +95,7 @@ def store_of(kind: str) -> Iterator[str]:
 def once(kind: str, seeds: list[str], output: str, idle: float) -> dict[str, float]:
     with store_of(kind) as url, tempfile.TemporaryDirectory(prefix="gt-") as folder:
         words = [sys.executable, __file__, "--work", url, str(KINDS[kind]), folder, output, str(idle), *seeds]
-        found: dict[str, float] = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+        found: dict[str, float] = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
         return found
 
 

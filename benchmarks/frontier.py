@@ -163,7 +163,7 @@ async def filled(store: Store, urls: int, hosts: int, cold: Files | None = None)
         if cold is not None:
             await Spiller(store, "large", cold, hot).drain()
     spent, size = await cpu(store) - used, await memory(store) - base
-    kept = cold.path.stat().st_size if cold is not None else 0
+    kept = cold.path.stat().st_size if cold is not None and cold.path.exists() else 0
     print(
         f"{urls:,} pending on {hosts:,} hosts: {size / 2**20:,.0f} MiB in the store, {size / urls:.1f} B a URL, {kept / 2**20:,.0f} MiB "
         f"cold; added in {time.monotonic() - began:.0f} s, {spent / urls * 1e6:.1f} us of server CPU a URL", flush=True,

@@ -245,7 +245,7 @@ def main() -> None:
             with ExitStack() as stack:
                 spec = FILES[name] if name in FILES else stack.enter_context(running(name)).spec
                 words = [sys.executable, __file__, "--pages", str(options.pages), "--spec", spec]
-                said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+                said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
                 some.append((float(said.split()[-2]), float(said.split()[-1])))
     when, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[1]
     print(f"{when} UTC, {os.cpu_count()} cores, load {load:.1f}; {options.pages} pages\n")
