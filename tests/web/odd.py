@@ -25,6 +25,8 @@ class Odd:
     linked: bool = True
     """Carried by one of the first pages of the tree; else found through `via`."""
     via: str = ""
+    also: str = ""
+    """A second redirect to it."""
     errors: tuple[str, ...] = ()
     most: int = 1
     meta: str = ""
@@ -71,6 +73,7 @@ def redirects(plan: Plan, host: int) -> list[Odd]:
     long = [*_row("long", 14, fate="may"), Odd("/r/long-14", fate="never", linked=False, via="/r/long-13")]
     codes = [_hop(f"/r/code-{code}", f"/r/end-{code}", status=code) for code in (301, 303, 307, 308)]
     ends = [Odd(f"/r/end-{code}", linked=False, via=f"/r/code-{code}") for code in (301, 303, 307, 308)]
+    ends[0] = replace(ends[0], also="/r/relative")
     loop = ("redirect-loop",)
     return [
         *chain, *long, *codes, *ends,

@@ -155,8 +155,6 @@ def odd_depth(plan: Plan, host: int, one: Odd) -> int | None:
     if one.linked:
         order = [row.path for row in odd.odds(plan, host) if row.linked]
         return graph.depth(plan, graph.carrier(plan, order.index(one.path))) + 1
-    before = odd.table(plan, host).get(one.via)
-    if before is None:
-        return None
-    at = odd_depth(plan, host, before)
-    return at if at is None or before.act == "redirect" else at + 1
+    ways = [way for path in (one.via, one.also) if (way := odd.table(plan, host).get(path))]
+    found = [(odd_depth(plan, host, way), way.act != "redirect") for way in ways]
+    return min((at + more for at, more in found if at is not None), default=None)

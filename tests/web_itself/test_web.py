@@ -105,6 +105,14 @@ def test_every_page_of_the_tree_is_reachable_at_its_depth(name: str) -> None:
     assert depths == {i: graph.depth(web, i) for i in range(web.pages)}
 
 
+@pytest.mark.parametrize("pages", [5, 10, 15, 100])
+def test_a_page_behind_two_redirects_is_as_deep_as_the_nearer(pages: int) -> None:
+    web = preset("small", port=8123, pages=pages)
+    paths = ("/r/end-301", "/r/code-301", "/r/relative")
+    depth, *ways = (truth.odd_depth(web, 0, odd.table(web, 0)[path]) for path in paths)
+    assert depth == min(ways)
+
+
 def test_pages_have_the_planned_shape() -> None:
     web = preset("big", port=8123)
     sizes, numbers, hrefs = [], [], []
