@@ -81,12 +81,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", choices=webs(20))
     options = parser.parse_args()
     right = [
         asyncio.run(crawl(name, plan, processes, settings))
         for name, (plan, settings) in webs(options.pages).items()
-        if options.only in ("", name)
+        if options.only in (None, name)
         for processes in options.processes
     ]
     sys.exit(0 if all(right) else 1)
