@@ -51,7 +51,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Spent(NamedTuple):
-    """Seconds of CPU so far."""
+    """Seconds of CPU so far; of a `Run` microseconds a page."""
 
     worker: float
     store: float
