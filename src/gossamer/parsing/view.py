@@ -22,6 +22,7 @@ from gossamer.units import RUNGS, label, one_of
 
 if TYPE_CHECKING:
     from gossamer.parsing.forms import Form
+    from gossamer.parsing.tables import Table
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """What a request may have beside its URL."""
@@ -119,6 +120,20 @@ class View:
         from gossamer.parsing import products
 
         return products.of(self.document, self.structured)
+
+    @once
+    def embedded(self) -> dict[str, Any]:
+        """The objects and lists that the page's scripts have, by name (`gossamer.parsing.embedded`)."""
+        from gossamer.parsing import embedded
+
+        return embedded.of(self.document.tree)
+
+    @once
+    def tables(self) -> list[Table]:
+        """The tables of the page: `caption`, `head`, `rows`, `records()` (`gossamer.parsing.tables`)."""
+        from gossamer.parsing import tables
+
+        return tables.of(self.document.tree)
 
     @once
     def main_text(self) -> str:
