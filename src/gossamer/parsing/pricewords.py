@@ -79,11 +79,11 @@ _DE, _POR = re.compile(r"(?<!lieu )\b(?:de|van)\W*$", re.IGNORECASE), re.compile
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
     """The power of ten that is written behind a number, 0 for none; a letter (`$1.5K`) where a currency of `places` stands before."""
-    if not text[end].isalpha() and not text[end + 1 : end + 2].isalpha():
+    if not text[end : end + 1].isalpha() and not text[end + 1 : end + 2].isalpha():
         return 0
     if (letter := _THOUSANDS.match(text, end)) and any(0 <= start - place[1] < 2 for place in places):
         return _LETTERS[letter[0].lower()]
-    if text[end] not in _BEGIN and text[end + 1 : end + 2] not in _BEGIN:
+    if text[end : end + 1] not in _BEGIN and text[end + 1 : end + 2] not in _BEGIN:
         return 0
     word = _LARGE.match(text, end)
     return (3, 5, 6, 7, 9)[(word.lastindex or 1) - 1] if word else 0
