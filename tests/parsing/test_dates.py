@@ -13,6 +13,10 @@ from gossamer.parsing.pagedates import Dates, dates
 
 NOW = datetime(2024, 5, 15, 12, tzinfo=UTC)
 DATES: list[tuple[str, str | None, str | None]] = [
+    ("Monday 7 August 2023 14.05 BST", "2023-08-07T14:05:00+01:00", None), ("2023년 8월 7일 오후 2:05", "2023-08-07T14:05:00", None),
+    ("2023年8月7日 下午2:05", "2023-08-07T14:05:00", None), ("8月7日", "2023-08-07", None), ("29 February 2023", None, None),
+    ("令和6年5月12日", "2024-05-12", None), ("民國113年5月12日", "2024-05-12", None), ("7. listopada 2023.", "2023-10-07", "hr"),
+    ("7 listopada 2023", "2023-11-07", "pl"), ("192.168.1.2024", None, None), ("7 ส.ค. 2566", "2023-08-07", None),
     ('2024-05-12', '2024-05-12', None),
     ('2024/05/12', '2024-05-12', None),
     ('2024.05.12', '2024-05-12', None),

@@ -23,22 +23,26 @@ _SHAPES: Final = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (
         r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d.-])",
-        r"(?P<year>\d{4})\s?[年년]\s?(?P<number>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日일])?",
+        (
+            r"(?:(?P<era>令和|平成|昭和|民國|民国)\s?(?P<count>\d{1,3})|(?P<year>\d{4}))\s?[年년]\s?(?P<number>\d{1,2})\s?[月월]"
+            r"(?:\s?(?P<day>\d{1,2})\s?[日일])?"
+        ),
         r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
         rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den|d')\s+|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
         rf"(?<!\d){_YEAR}\.?[\s/-]+{_MONTH}[\s/-]+(?P<day>\d{{1,2}})(?!\d)",
         rf"{_DAY}\s+tháng\s+(?P<number>\d{{1,2}}),?(?:\s+năm)?\s+{_YEAR}(?!\d)",
         rf"(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}\s+(?:de\s+)?{_YEAR}(?!\d)",
-        rf"{_DAY}(?:st|nd|rd|th|\.)?\s+(?:de\s+)?{_MONTH}(?!\w|\s+[^\W\d_]{{3}})",
+        rf"{_DAY}(?:st|nd|rd|th|\.)?\s+(?:de\s+)?{_MONTH}(?!\w|\s+[^\W\d_]{{3}}|,?\s+\d{{4}})",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|\s+[^\W\d_]{{3}})",
+        r"(?<!\d)(?P<number>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]",
     )
 )
 _WHOLE: Final = re.compile(
     r"(\d{4})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?|(\d{4})-(\d\d)|(\d{4})|(\d{10})(?:\.\d+)?|(\d{13})"
 )
 _TIME: Final = re.compile(
-    r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d))(?!\d|[.,:]\d)"
+    r"(?<![\d:.])(?:(?P<noon>下午|午後|오후)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
     r"\s*(?:(?P<half>[ap])\.?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
     re.IGNORECASE,
 )
@@ -106,6 +110,8 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
     month = int(parts["number"]) if parts.get("number") else _month(parts["month"], language)
     if month is None:
         return None
+    if parts.get("era"):
+        parts["year"] = str(words.ERAS[parts["era"]] + int(parts["count"]))
     if not parts.get("year"):
         return _in_year(month, int(parts["day"]), now)
     if not parts.get("day"):
@@ -144,10 +150,11 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
     if time is None or (time["half"] and int(time["hour"]) > 12):
         return day
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
+    hour += 12 if time["noon"] and hour < 12 else 0
     if hour > 23:
         return day
     moment = datetime.fromisoformat(day).replace(
-        hour=hour, minute=int(time["minute"] or time["french"]), second=int(time["second"] or 0)
+        hour=hour, minute=int(time["minute"] or time["french"] or time["dotted"]), second=int(time["second"] or 0)
     )
     return moment.replace(tzinfo=_zone(time)).isoformat()
 

@@ -89,6 +89,8 @@ ZONES: Final = {
     "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "bst": 1, "wet": 0, "eet": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9,
     "ist": 5.5, "aest": 10, "aedt": 11,
 }  # fmt: skip
+ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
+"""The year before the first of each."""
 MODIFIED: Final = re.compile(
     r"\b(?:(?:last )?(?:updated|modified|edited|reviewed|revised|changed)|last update|lastmod|aktualisiert|geändert"
     r"|letzte (?:änderung|aktualisierung)|bearbeitet"
