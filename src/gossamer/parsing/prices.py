@@ -38,8 +38,7 @@ _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
-_COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")
-"""A Swede's: `99:90 kr`."""
+_COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # a Swede's: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
 """Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50)."""
 _TWO = re.compile(r"[.,]\d\d$")
@@ -133,11 +132,11 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
     """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU $12`."""
     known = spellings()
+    if named == "$" and not words.LETTER.search(text):
+        return "USD"
     if named == "$":
-        codes = [text[slice(*at)] for at in places]
-        codes += [known.iso.get(f"{match[1] or match[2]}$", "") for match in _LETTERS.finditer(text)] + _CODE.findall(
-            text
-        )
+        codes = [text[slice(*at)] for at in places] + _CODE.findall(text)
+        codes += [known.iso.get(f"{match[1] or match[2]}$", "") for match in _LETTERS.finditer(text)]
         return next((code for code in codes if code in known.dollars), "USD")
     if named in SHARED and len(places) > 1:
         codes = [text[slice(*at)] for at in places]
@@ -173,11 +172,13 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
         while chosen and words.MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
             chosen -= 1
     start, end = numbers[chosen]
-    signed = any(0 <= start - place[1] < 2 for place in places)  # the currency stands before
-    value = _decimal(text[start:end], decimal, three, "" if signed else text[end:])
+    after = (
+        "" if places and places[0][1] <= start else text[end:]
+    )  # where the currency stands before, no cents are behind
+    value = _decimal(text[start:end], decimal, three, after)
     if value is None:
         return None
-    if chosen + 1 < len(numbers) and len(places) > 1 and words.LETTER.search(text, 0, start):
+    if len(places) > 1 and chosen + 1 < len(numbers) and words.LETTER.search(text, 0, start):
         chosen, value = _present(text, numbers, chosen, value, places, decimal, three)
     end = numbers[chosen][1]
     value = _scaled(value, text, numbers[chosen:], decimal, places) if end < len(text) else value

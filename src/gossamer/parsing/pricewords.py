@@ -48,7 +48,7 @@ _LARGE = re.compile(
 )
 _BEGIN = frozenset("tTrRnNbBmMlLcCjJмМтТ")
 _THOUSANDS = re.compile(r"[kKmMB](?![^\W_])")
-_LETTERS: Final = {"k": 3, "m": 6, "b": 9}
+_LETTERS: Final = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9}
 _NO_WORD = r"(?<![^\W_])"
 _FORMER = re.compile(
     _NO_WORD
@@ -79,11 +79,10 @@ _DE, _POR = re.compile(r"(?<!lieu )\b(?:de|van)\W*$", re.IGNORECASE), re.compile
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
     """The power of ten that is written behind a number, 0 for none; a letter (`$1.5K`) where a currency of `places` stands before."""
-    if not text[end : end + 1].isalpha() and not text[end + 1 : end + 2].isalpha():
-        return 0
-    if (letter := _THOUSANDS.match(text, end)) and any(0 <= start - place[1] < 2 for place in places):
-        return _LETTERS[letter[0].lower()]
-    if text[end : end + 1] not in _BEGIN and text[end + 1 : end + 2] not in _BEGIN:
+    char = text[end : end + 1]
+    if char in _LETTERS and _THOUSANDS.match(text, end) and any(0 <= start - place[1] < 2 for place in places):
+        return _LETTERS[char]
+    if char not in _BEGIN and (char.isalnum() or text[end + 1 : end + 2] not in _BEGIN):
         return 0
     word = _LARGE.match(text, end)
     return (3, 5, 6, 7, 9)[(word.lastindex or 1) - 1] if word else 0
