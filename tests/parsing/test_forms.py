@@ -24,7 +24,9 @@ def page(body: str, charset: str = "utf-8", url: str = URL) -> View:
         ("<input type=checkbox name=a checked><input type=checkbox name=b value=2><input type=radio name=c value=3 checked>", "a=on&c=3"),
         ("<select name=s><option>one <option value=2>two</select>", "s=one"),
         ("<select name=s multiple><option selected>1<option>2<option selected>3</select><select name=e size=3><option>1</select>", "s=1&s=3"),
-        ("<select name=s><option disabled selected>no<option>yes</select>", "s=yes"),
+        # a choice that is made and disabled is not sent, as in a browser; one that nobody made is the first that can be
+        ("<select name=s><option disabled selected>Choose<option>yes</select><input name=z>", "z="),
+        ("<select name=s><option disabled>no<optgroup disabled><option>off</optgroup><option>yes</select>", "s=yes"),
         ("<textarea name=t>\none\ntwo</textarea>", "t=one%0D%0Atwo"),
         ("<button name=a value=1>x</button><input type=submit name=b value=2>", "a=1"),
         ("<button type=button name=a value=1></button><input type=reset name=r><input type=image name=i>", "i.x=0&i.y=0"),
@@ -103,3 +105,14 @@ def test_other_encodings_and_other_origins() -> None:
     assert (latin.url, latin.body) == ("https://shop.example/a/login?next=/x", "a=%E9%80%26%231078%3B")
     down = page("<form method=post action=http://shop.example/x><input name=a>").form().fill()
     assert "Referer" not in (down.headers or {})
+
+
+LOGIN = """<form id=s action=/find><input name=q></form><table><tr><td><input name=before></td></tr><form method=post action=/in>
+<tr><td><input name=user class=who></td></tr><tr><td><input type=password name=pass><input type=submit name=go value=Go></td></tr></form></table>
+<input name=after><table><tr><td><input name=later></td></tr></table>"""
+
+
+@pytest.mark.parametrize("selector", [None, ".who", "form[method=post]"])
+def test_a_form_among_the_rows_of_a_table_has_what_comes_behind_it(selector: str | None) -> None:
+    request = page(LOGIN).form(selector).fill({"user": "ann", "pass": "x"})
+    assert (request.url, request.body) == ("https://shop.example/in", "user=ann&pass=x&go=Go")

@@ -45,6 +45,30 @@ AMOUNTS = [
 ]  # fmt: skip
 
 
+AMOUNTS += [
+    # the price now, of a text that calls another one former or saved
+    ("De: R$ 199,90 Por: R$ 149,90", "149.90", "BRL"), ("Au lieu de 99,00 € 79,00 €", "79", "EUR"), ("Save $20.00 Now $79.99", "79.99", "USD"),
+    ("Le prix initial était : 50,00 €. Le prix actuel est : 40,00 €.", "40", "EUR"), ("Før 499,- kr Nå 399,- kr", "399", "SEK"),
+    ("原价 ¥299 现价 ¥199", "199", "JPY"), ("a partir de R$ 99,90 frete R$ 9,90", "99.90", "BRL"), ("UVP 49,99 € 12 Stück", "49.99", "EUR"),
+    ("Regular price $49.99 plus shipping $5.00", "49.99", "USD"),
+    # thousands in letters and words, parts behind a colon
+    ("$1.5K", "1500", "USD"), ("A$1.35M", "1350000", "AUD"), ("Rp 1,5 juta", "1500000", "IDR"), ("350 тыс. ₽", "350000", "RUB"),
+    ("€12M2", "12", "EUR"), ("$19.99 (M)", "19.99", "USD"), ("99:50 kr", "99.50", "SEK"), ("kr 99:50", "99.50", "SEK"),
+    # signs of several, told by a code or word
+    ("¥199 CNY", "199", "CNY"), ("£120 EGP", "120", "EGP"), ("C$ 450 NIO", "450", "NIO"), ("新台幣 1,290 元", "1290", "TWD"), ("£12 €14", "12", "GBP"), ("$12 $10", "12", "USD"), ("$12 $10.50", "12", "USD"),
+    ("12 € 10 €", "12", "EUR"), ("$120 $99", "120", "USD"), ("12€10€", "12", "EUR"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Call us: 555-1234", "+44 20 7946 0958", "(020) 7946 0958", "Open 10:00 - 18:00", "4.5/5", "9 out of 10", "v2.0.1", "12 x 30 cm", "1920x1080 px",
+     "Size: 38", "SKU: AB-123", "3 for 2", "Buy 2 get 1 free", "In stock: 12", "Page 2 of 10"],
+)  # fmt: skip
+def test_numbers_that_are_no_price(text: str) -> None:
+    assert price(text) is None
+
+
 @pytest.mark.parametrize(("text", "amount", "iso"), AMOUNTS)
 def test_amounts(text: str, amount: str, iso: str | None) -> None:
     found = price(text)
@@ -61,7 +85,7 @@ KD 12.500 12.500 | 12.500 BHD 12.500 | 1,250 KWD 1250 | 1,250.500 KWD 1250.500 |
 $0.125 0.125 | € 12.999 12999 | $1.2999 1.2999 | 0,99 0.99 | ,99 € 0.99 | ₿0.00012345 0.00012345
 -$5.00 -5.00 | − 12,50 € -12.50 | −12,50 € -12.50 | - $44.99 44.99 | 20% off - $5 5
 10-20 € 10 | 10 – 20 EUR 10 | $10-$20 10 | €10–€20 10 | 1.000–2.000 € 1000 | von 10 bis 20 € 10 | de 10 à 20 € 10 | 10 ~ 20元 10
-от 100 до 200 руб. 100 | UVP 49,99 € 39,99 € 49.99 | Was $20 Now $15 20 | $39.99 (20% off) 39.99 | -20% 39,99 € 39.99
+от 100 до 200 руб. 100 | UVP 49,99 € 39,99 € 39.99 | Was $20 Now $15 15 | Was $20 Now $0 20 | $39.99 (20% off) 39.99 | -20% 39,99 € 39.99
 Save 20%: £8.00 8.00 | incl. 20% VAT £12.00 12.00 | 20% 5.00 5.00
 from $19.99 19.99 | ab 19,99 € 19.99 | à partir de 19,99 € 19.99 | 3 for $10 10 | 2 x 500 ml €3.00 3.00 | 100 g = 1.50 € 1.50
 3,99 €/kg 3.99 | $4.99/mo 4.99 | 12x de R$ 9,90 9.90 | 500 ml 3.00 3.00 | 4.5 (120) $9.99 9.99 | iPhone 13 $799 799 | Qty: 1 $9.99 9.99

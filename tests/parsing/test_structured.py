@@ -39,7 +39,7 @@ LOOSE = [
     ('{"a": {"b": [1, 2.50', [{"a": {"b": [1, 2.5]}}]),
     ('{"a": "unended', [{"a": "unended"}]),
     (r'{"a": "it\'s \u00e9\n\/",}', [{"a": "it's é\n/"}]),
-    ('{"a": undefined, b: \'c\', "d": .5}', [{"a": None, "b": "c", "d": ".5"}]),
+    ('{"a": undefined, b: \'c\', "d": .5}', [{"a": None, "b": "c", "d": 0.5}]),
     ('{"a": ]1}', [{"a": 1}]),
     (r'{"a": "\ud83d\ude00 \ud800"}', [{"a": "😀 \ufffd"}]),
     ('<!-- {"a": 1} -->', [{"a": 1}]),  # what hides scripts from browsers of old hides nothing from us
@@ -264,3 +264,34 @@ def test_all_recipes_that_pages_have_as_json_ld() -> None:
             missed.append(row["id"])
         assert found
     assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[[{"a": 1}], {"b": 2}]', [{"a": 1}, {"b": 2}]),
+        ('{"a": +5, "b": .5, "c": 5.}', [{"a": 5, "b": 0.5, "c": 5}]),
+        ("{'a': 'x, \\'y\\': it's', b: `z`}", [{"a": "x, 'y': it's", "b": "z"}]),
+        ('<script type="application/ld+json">{"a": 1}', [{"a": 1}]),
+        ("{'a': 'open", [{"a": "open"}]),
+    ],
+)
+def test_values_as_scripts_write_them(text: str, expected: list[dict[str, Any]]) -> None:
+    assert structured(f'<script type="application/ld+json">{text}</script>'.encode())["json_ld"] == expected
+
+
+@pytest.mark.parametrize(
+    ("metas", "expected"),
+    [
+        ('<meta name="og:title" content=T>', [["og:title", "T"]]),
+        ('<meta name="og:title" content=N><meta property="og:title" content=P>', [["og:title", "P"]]),
+        ('<meta property="og:title foaf:name" content=T>', [["og:title", "T"]]),
+        ('<meta property="OG:Title" content=T>', [["og:title", "T"]]),
+    ],
+)
+def test_open_graph_in_other_words(metas: str, expected: list[list[str]]) -> None:
+    assert structured(metas.encode())["opengraph"][0]["properties"] == expected
+
+
+def test_a_name_twice_is_one_property() -> None:
+    assert structured(b"<p itemscope><i itemprop='a a'>x</i>")["microdata"][0]["properties"] == {"a": "x"}

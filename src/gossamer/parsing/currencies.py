@@ -31,11 +31,11 @@ AZN ₼ ман. ман
 AUD A$ AU$ AUD$ $A
 CAD C$ CA$ CAD$ CDN$ CDN CND Can$
 NZD NZ$ NZD$
-HKD HK$ HKD$
+HKD HK$ HKD$ 港幣 港币 港元
 SGD S$ SG$ SGD$
 BRL R$ reais BRL$
 MXN MX$ Mex$ MXN$
-TWD NT$ NTD NT
+TWD NT$ NTD NT 新台幣 新臺幣 台幣 臺幣 新台币
 CZK Kč kč KČ Kc Kcs korun
 SEK kr Kr KR SKr
 DKK Dkr DKr dkr
@@ -127,7 +127,7 @@ MGA Ar
 MKD денари ден. ден
 MMK Ks K
 MNT ₮ төгрөг
-MOP MOP$ MOP
+MOP MOP$ MOP 澳門幣
 MRU UM أ.م. أ.م
 MWK MK
 MZN MT MTn
@@ -155,7 +155,7 @@ UZS so'm so‘m soʻm so’m som сўм сум
 VES Bs.S. Bs.S Bs.F. Bs.F BsF
 VUV VT Vt
 WST WS$ SAT
-XAF FCFA CFA F.CFA
+XAF FCFA CFA F.CFA Fr.CFA FrCFA
 XCD EC$
 XPF ₣ FCFP CFPF CFP
 XCG Cg.
@@ -196,6 +196,11 @@ class Spellings(NamedTuple):
     """The codes that a bare `$` may stand for."""
 
 
+SHARED = {
+    **dict.fromkeys(("¥", "￥"), ("CNY", "CNH")), **dict.fromkeys(("£", "￡"), ("EGP", "LBP", "GIP", "FKP", "SHP", "IEP", "SYP")),
+    "C$": ("NIO",), "B$": ("BSD", "BBD"), "G$": ("GYD",), "元": ("TWD", "HKD", "MOP"), "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
+}  # fmt: skip
+"""Signs of several currencies, and those that a code or word beside makes them stand for: `¥99 CNY`."""
 NATIONS = (
     (re.compile("dollar|доллар|долл"), re.compile(
         "(canad|kanad|канад)|(austral|австрал)|(new zealand|néo-?zéland|neuseel)|(hong[ -]?kong|гонконг)|"

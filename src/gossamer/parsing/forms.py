@@ -14,11 +14,11 @@ import turbohtml
 from gossamer.masking import secretive
 from gossamer.parsing.encodings import encoding
 from gossamer.parsing.html import Document
+from gossamer.parsing.owners import CONTROLS, owned, owner_of
 from gossamer.request import Request, split
 
 URLENCODED: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
-CONTROLS: Final = "input,select,textarea,button"
 BUTTONS: Final = ("submit", "image")
 _NO_SUBMIT: Final = ("button", "reset")
 _LINES: Final = re.compile(r"\r\n|\r|\n")
@@ -136,9 +136,9 @@ def find(
     chosen: turbohtml.Element | None = None
     if selector is not None:
         found = tree.select_one(selector)
-        chosen = found if found is None or found.tag == "form" else found.closest("form")
+        chosen = None if found is None else owner_of(found, tree)
     elif forms:
-        asking = [one for one in forms if one.select_one("input[type=password i]") is not None]
+        asking = [form for form, one in owned(tree) if form is not None and _kind(one) == "password"]
         chosen = asking[0] if asking else forms[0] if len(forms) == 1 else None
     if chosen is None:
         what = f"form {selector!r}" if selector is not None else "form that asks for a password"
@@ -154,13 +154,8 @@ def find(
 
 
 def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
-    """The form's controls that can be sent, in tree order: those in it, and those that name it by `form=`."""
-    own = _attr(form, "id")
-    for one in document.tree.select(CONTROLS):
-        named = one.attrs.get("form")
-        inside = one.closest("form") == form if named is None else own != "" and named == own
-        if inside and not _off(one):
-            yield one
+    """The form's controls that can be sent, in tree order."""
+    return (one for owner, one in owned(document.tree) if owner is not None and owner == form and not _off(one))
 
 
 def _off(control: turbohtml.Element) -> bool:
@@ -237,11 +232,16 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
 
 def _selected(select: turbohtml.Element) -> list[turbohtml.Element]:
     """The options that are chosen; of a drop-down without one the first."""
-    options = [one for one in select.select("option") if "disabled" not in one.attrs]
+    options = list(select.select("option"))
     chosen = [one for one in options if "selected" in one.attrs]
-    if "multiple" in select.attrs:
-        return chosen
-    return chosen[-1:] or (options[:1] if _attr(select, "size") in ("", "1") else [])
+    if "multiple" not in select.attrs:
+        first = [one for one in options if _is_on(one)][:1] if _attr(select, "size") in ("", "1") else []
+        chosen = chosen[-1:] or first
+    return [one for one in chosen if _is_on(one)]
+
+
+def _is_on(option: turbohtml.Element) -> bool:
+    return "disabled" not in option.attrs and option.closest("optgroup[disabled]") is None
 
 
 def _option(option: turbohtml.Element) -> str:

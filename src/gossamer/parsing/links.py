@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 import turbohtml
@@ -172,3 +172,16 @@ def _alternative(element: turbohtml.Element) -> str:
         if text := " ".join(attribute_of(part, "alt").split()):
             return text[:_LONGEST]
     return ""
+
+
+def address(one: Any) -> tuple[str | None, bool]:
+    """The address that a selected thing (a Selector, an element) or a text is, and whether it says nofollow."""
+    node: Any = getattr(one, "node", one)
+    if isinstance(node, str):
+        return node, False
+    attributes = getattr(node, "attrs", {})
+    if "href" not in attributes and "src" not in attributes and getattr(node, "tag", "a") not in ("a", "area", "link"):
+        raise ValueError(f"<{node.tag}> is no link: select the <a> in it")
+    relations = attributes.get("rel") or ()
+    words = relations.split() if isinstance(relations, str) else relations
+    return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)

@@ -13,7 +13,7 @@ LONGEST: Final = 8_000_000
 DEEPEST: Final = 100
 """Objects and lists in one another; what lies deeper is dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
-_BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>")
+_BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>|<script\b[^>]*+>")
 _ENDS: Final = re.compile(
     r'\s*+(?:[:}\]]|$|//|/\*|]]>|-->|(?:,\s*+)+(?:["{\[}\]/\-0-9]|$|true|false|null|[A-Za-z_$]\w{0,40}\s*+:(?!//)))'
 )
@@ -32,7 +32,9 @@ _WORDS: Final[dict[str, Any]] = {
 }
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
 """Quotes as an editor turns them."""
-_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?")
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
+_QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*+)'(?=\s*+[:,}\]])|`((?:[^`\\]|\\.)*+)`", re.DOTALL)
+"""A string of JavaScript; an apostrophe ends one where something follows that may follow a string."""
 
 
 def values(text: str) -> list[Any]:
@@ -130,6 +132,9 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
             close = _closing(text, at + 1)
             yield "", _ESCAPE.sub(_unescaped, text[at + 1 : close])
             at = close + 1
+        elif char in "'`" and (found := _QUOTED.match(text, at)):
+            yield "", _ESCAPE.sub(_unescaped, found[1] or found[2] or "")
+            at = found.end()
         elif found := _WORD.match(text, at):
             yield "", _scalar(found[0])
             at = found.end()

@@ -87,7 +87,7 @@ class _Reader:
             self._left -= 1
             if self._left > 0:
                 value = self._value(element, depth)
-                names = attribute(element, "itemprop").split()[:NAMES]
+                names = [*dict.fromkeys(attribute(element, "itemprop").split())][:NAMES]
                 if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
                     del names[1:]  # else each level would double what the page says
                 for name in names:

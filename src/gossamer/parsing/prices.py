@@ -8,7 +8,8 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from gossamer.parsing.currencies import NATIONS, spellings
+from gossamer.parsing import pricewords as words
+from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
 LONGEST = 500
 """Characters of a text that are looked at: what is longer is no price."""
@@ -22,29 +23,7 @@ _SPLIT = re.compile(  # blanks within what may be a number, but that part no tho
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
     r"|(?<=\d)[.,] +(?=\d\d?[.,]\d)"
 )
-_DATE = re.compile(
-    r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
-    r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b",
-    re.IGNORECASE,
-)
-_FREE = re.compile(
-    r"\b(?:free(?![ -](?:shipping|delivery|returns?|trial))|gratis|gr[aá]tis|kosten(?:los|frei)|kosteloos|gratuite?s?|gratuit[oa]s?|"
-    r"бесплатно|безкоштовно|bezpłatn[iey]+|darmow[yea]|za darmo|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
-    re.IGNORECASE,
-)
-_SHIPPING = re.compile(
-    r"shipping|delivery|returns?\b|trial|versand|liefer|verzend|bezorg|livraison|expédition|env[ií]o|frete|entrega|spedizione|consegna"
-    r"|доставк|送料|配送|运费|運費|kargo|wysyłk|dostaw|frakt|fragt|toimitus|doprava|szállítás|배송",
-    re.IGNORECASE,
-)
-"""What is free more often than wares are."""
-_NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""A number of a name, and a price behind a dash: `Size 42 – 59,95 €` is no range."""
-_RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 _PERCENT = re.compile(r"\s?[%％٪]")
-_UNIT = re.compile(
-    r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|days?|weeks?|months?|years?|hours?)\b"
-)
 _PLAIN: dict[int, str | None] = {
     **dict(zip(map(ord, "，،⹁．´`\n\r\t\u2007\u3000"), ",,,.''   \u00a0 ", strict=True)),
     **dict.fromkeys(
@@ -52,26 +31,18 @@ _PLAIN: dict[int, str | None] = {
     ),
 }
 """What is read as another character, or passed over: wide marks, other blanks; marks of direction, blanks of no width."""
-_POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
-_MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
-_LARGE = re.compile(
-    r"\s?(?:(lakhs?|lacs?)|(crores?|cr)|(mill?ion(?:s|en|es)?|millones|mio|mln|млн|milh(?:ão|ões))|(billions?|mrd|bn|млрд))\b",
-    re.IGNORECASE,
-)
-"""Words for large numbers: hundred thousand, ten million, million, thousand million."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies of a thousand parts, and what their people write before three decimals."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 """A dash in the place of nothing: -.95 are 95 Rappen."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
+_BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
+_COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # a Swede's: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
 """Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50)."""
 _TWO = re.compile(r"[.,]\d\d$")
-_MINOR = re.compile(
-    r"\s*(?:(?:and|et|und|i|y|e|и) )?(\d\d?)\s?(?:коп|gr\b|groszy|ct\b|cents?\b|centimes\b|øre|öre|bani|kuruş|céntimos|haléř)"
-)
-_CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,])")
+_CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,]|\s?[€$£])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$|\$ ?([A-Z]{2})(?![^\W\d_])")
 _CODE = re.compile(r"\d ?([A-Z]{3})(?![^\W\d_])")
 _MINUS = re.compile(r"\s*[-−][^\d\s]")
@@ -101,6 +72,7 @@ def price(text: str | float | Decimal | None, currency: str | None = None, decim
     text = ("" if text is None else str(text))[:LONGEST].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
     text = text if text.isascii() else _POINT.sub(".", text)
+    text = _COLON.sub(".", text) if ":" in text else text
     numbers = _numbers(text)
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:LONGEST])
@@ -131,8 +103,8 @@ def _written(text: str, numbers: list[Span]) -> list[Span]:
     found = [match.span() for match in known.sure.finditer(text)][:MOST]
     if found or not numbers:
         return found
-    words = [match.span() for match in known.unsure.finditer(text)][:MOST]
-    return [at for at in words if any(_beside(text, at, number) for number in numbers)]
+    loose = [match.span() for match in known.unsure.finditer(text)][:MOST]
+    return [at for at in loose if any(_beside(text, at, number) for number in numbers)]
 
 
 def _beside(text: str, at: Span, number: Span) -> bool:
@@ -160,12 +132,15 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
     """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU $12`."""
     known = spellings()
+    if named == "$" and not words.LETTER.search(text):
+        return "USD"
     if named == "$":
-        codes = [text[slice(*at)] for at in places]
-        codes += [known.iso.get(f"{match[1] or match[2]}$", "") for match in _LETTERS.finditer(text)] + _CODE.findall(
-            text
-        )
+        codes = [text[slice(*at)] for at in places] + _CODE.findall(text)
+        codes += [known.iso.get(f"{match[1] or match[2]}$", "") for match in _LETTERS.finditer(text)]
         return next((code for code in codes if code in known.dollars), "USD")
+    if named in SHARED and len(places) > 1:
+        codes = [text[slice(*at)] for at in places]
+        return next((known.iso[code] for code in codes if known.iso[code] in SHARED[named]), known.iso[named])
     for word, nations, theirs in NATIONS if len(named or "") > 3 else ():
         if word.match(named or "") and (nation := nations.search(text)):
             return theirs[(nation.lastindex or 1) - 1]
@@ -178,55 +153,80 @@ def _distance(one: Span, other: Span) -> int:
 
 def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str) -> Decimal | None:
     """The number beside the currency, of a range the first; else the first one that is no date and has no unit."""
-    if not places:
-        dates = [match.span() for match in _DATE.finditer(text)]
-        numbers = [at for at in numbers if all(_distance(at, date) > 0 or at[1] == date[0] for date in dates)]
-        numbers = [at for at in numbers if not _UNIT.match(text, at[1])]
+    if not places and not _BARE.fullmatch(text):
+        others = [match.span() for match in words.OTHER.finditer(text)]
+        numbers = [at for at in numbers if all(_distance(at, other) > 0 or at[1] == other[0] for other in others)]
+        numbers = [at for at in numbers if not words.UNIT.match(text, at[1])]
     if not numbers:
-        return Decimal(0) if _FREE.search(text) and not _SHIPPING.search(text) else None
+        return Decimal(0) if words.FREE.search(text) and not words.SHIPPING.search(text) else None
     chosen = 0
     if places:
         near = [min(_distance(at, place) for place in places) for at in numbers]
         chosen = near.index(min(near))
-        if near[chosen + 1 : chosen + 2] == [near[chosen]] and _counts(text, *numbers[chosen : chosen + 2]):
+        if len(places) == 1 and near[chosen + 1 :][:1] == [near[chosen]] and _counts(text, *numbers[chosen:][:2]):
             chosen += 1
         if chosen and _of_a_name(text, numbers[chosen - 1][0], numbers[chosen][1]):
             numbers[chosen] = (_digits(text, numbers[chosen]), numbers[chosen][1])
-        elif chosen and _RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
+        elif chosen and words.RANGE.fullmatch(text, numbers[chosen - 1][1], _digits(text, numbers[chosen])):
             chosen -= 1
-        while chosen and _MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
+        while chosen and words.MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
             chosen -= 1
     start, end = numbers[chosen]
-    value = _decimal(text[start:end], decimal, three, text[end:])
-    if value is not None:
-        value = _scaled(value, text, numbers[chosen:], decimal, bool(places))
-    if value is not None and places and _parts(text, numbers, chosen, places):
+    after = (
+        "" if places and places[0][1] <= start else text[end:]
+    )  # where the currency stands before, no cents are behind
+    value = _decimal(text[start:end], decimal, three, after)
+    if value is None:
+        return None
+    if len(places) > 1 and chosen + 1 < len(numbers) and words.LETTER.search(text, 0, start):
+        chosen, value = _present(text, numbers, chosen, value, places, decimal, three)
+    end = numbers[chosen][1]
+    value = _scaled(value, text, numbers[chosen:], decimal, places) if end < len(text) else value
+    if places and _parts(text, numbers, chosen, places):
         value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
-    elif (
-        value is not None
-        and value == value.to_integral_value()
-        and numbers[chosen + 1 :]
-        and (minor := _minor(text, end, places))
-    ):
+    elif value == value.to_integral_value() and numbers[chosen + 1 :] and (minor := _minor(text, end, places)):
         value += Decimal(minor) / 100
     return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
 
 
-def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None, priced: bool) -> Decimal:
+def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None, places: list[Span]) -> Decimal:
     """The first number in the thousands, millions that are written after it: `1.5万円`, `12만 9,000원`, `₹ 2.35 crore`."""
-    if power := _MYRIAD.match(text, numbers[0][1]):
-        value *= 10 ** _POWERS[power[1]]
-        if len(numbers) > 1 and power.end() == numbers[1][0]:
+    if myriad := words.MYRIAD.match(text, numbers[0][1]):
+        value *= 10 ** words.POWERS[myriad[1]]
+        if len(numbers) > 1 and myriad.end() == numbers[1][0]:
             rest = _decimal(text[slice(*numbers[1])], decimal, "", "")
-            value += _scaled(rest, text, numbers[1:], decimal, priced) if rest is not None else 0
-    elif priced and (power := _LARGE.match(text, numbers[0][1])):
-        value *= 10 ** (5, 7, 6, 9)[(power.lastindex or 1) - 1]
+            value += _scaled(rest, text, numbers[1:], decimal, places) if rest is not None else 0
+    elif places:
+        zeros = words.power(text, *numbers[0], places)
+        return value * 10**zeros if zeros else value
     return value
+
+
+def _present(
+    text: str, numbers: list[Span], chosen: int, value: Decimal, places: list[Span], decimal: str | None, three: str
+) -> tuple[int, Decimal]:
+    """The number that is the price now and what it is, where the chosen one is called a former one: `Was $50, now $40`."""
+    former = _label(text, numbers, chosen, places)
+    for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
+        beside = any(_beside(text, place, numbers[other]) for place in places)
+        if beside and words.is_present(_label(text, numbers, other, places), former):
+            now = _decimal(text[slice(*numbers[other])], decimal, three, "")
+            return (other, now) if now and now > 0 and (now < value or words.is_saved(former)) else (chosen, value)
+    return chosen, value
+
+
+def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
+    """What stands between a number and the one before it, at most 40 characters, without currencies."""
+    start, end = max(numbers[one - 1][1] if one else 0, numbers[one][0] - 40), numbers[one][0]
+    for low, high in places:
+        if start <= low and high <= end:
+            text = text[:low] + " " * (high - low) + text[high:]
+    return text[start:end]
 
 
 def _of_a_name(text: str, start: int, end: int) -> bool:
     """Whether a number that starts there ends a name, and a price follows behind a dash."""
-    return any(_NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
+    return any(words.NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
 def _counts(text: str, one: Span, other: Span) -> bool:
@@ -253,7 +253,7 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
     """The hundredths that are named after a whole number and its currency, as in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
-    found = _MINOR.match(text, after) if after is not None else None
+    found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None
 
 

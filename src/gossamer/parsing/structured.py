@@ -61,8 +61,15 @@ def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for script in tree.select('script[type*="ld+json" i]')[:BLOCKS]:
         for value in values(script.text):
-            found += [one for one in (value if isinstance(value, list) else [value]) if one and isinstance(one, dict)]
+            found += _objects(value)
     return found
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a value, out of lists and lists in them."""
+    parts: list[Any] = value if isinstance(value, list) else [value]
+    parts = [one for part in parts for one in (part if isinstance(part, list) else [part])]
+    return [one for one in parts if one and isinstance(one, dict)]
 
 
 def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
@@ -71,15 +78,23 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
     for element in tree.select("html, head"):
         spaces.update(_PREFIX.findall(attribute_of(element, "prefix")))
     found: list[list[str]] = []
-    for meta in tree.select("meta[property][content]"):
-        name = attribute_of(meta, "property").strip()
-        name = next((f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)), name)
-        space, colon, _ = name.partition(":")
-        if colon and space in _NAMESPACES:
-            spaces[space] = _NAMESPACES[space]
-        if colon and space in spaces:
-            found.append([name, attribute_of(meta, "content")])
+    for key in ("property", "name"):  # the wrong attribute is read where a page has nothing in the right one
+        for meta in tree.select(f"meta[{key}][content]") if not found else ():
+            for name in attribute_of(meta, key).split():
+                _tell(meta, name, spaces, found)
     return [{"namespace": spaces, "properties": found}] if found else []
+
+
+def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: list[list[str]]) -> None:
+    """Put what a meta element says into `found`, when its name is in a known namespace."""
+    if name.startswith("http"):
+        name = next((f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)), name)
+    space, colon, rest = name.partition(":")
+    if space.lower() in _NAMESPACES and space not in spaces:
+        space, rest = space.lower(), rest if space.islower() else rest.lower()
+        spaces[space] = _NAMESPACES[space]
+    if colon and space in spaces:
+        found.append([f"{space}:{rest}", attribute_of(meta, "content")])
 
 
 def things(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from gossamer.page import Captured, Page
 from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
+from gossamer.parsing.links import address
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
 from gossamer.request import Request
@@ -22,6 +23,8 @@ from gossamer.units import RUNGS, label, one_of
 
 if TYPE_CHECKING:
     from gossamer.parsing.forms import Form
+    from gossamer.parsing.pagedates import Dates
+    from gossamer.parsing.tables import Table
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """What a request may have beside its URL."""
@@ -121,6 +124,27 @@ class View:
         return products.of(self.document, self.structured)
 
     @once
+    def embedded(self) -> dict[str, Any]:
+        """The objects and lists that the page's scripts have, by name (`gossamer.parsing.embedded`)."""
+        from gossamer.parsing import embedded
+
+        return embedded.of(self.document.tree)
+
+    @once
+    def dates(self) -> Dates:
+        """When the page was `published` and `modified`, ISO 8601 or None (`gossamer.parsing.pagedates`)."""
+        from gossamer.parsing import pagedates
+
+        return pagedates.of(self.document)
+
+    @once
+    def tables(self) -> list[Table]:
+        """The tables of the page: `caption`, `head`, `rows`, `records()` (`gossamer.parsing.tables`)."""
+        from gossamer.parsing import tables
+
+        return tables.of(self.document.tree)
+
+    @once
     def main_text(self) -> str:
         """The text of the page's article, without navigation and the like (`gossamer.parsing.text.main_text`, fast)."""
         from gossamer.parsing.text import text_of
@@ -216,7 +240,7 @@ class View:
             found = what or ()
         closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
         for one in found:
-            href, shut = _link(one)
+            href, shut = address(one)
             resolved = resolve(href) if href else None
             if resolved is None or href is None:
                 continue
@@ -268,16 +292,3 @@ def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
         raise ValueError(f"use={use!r}: name a page function")
     needs.setdefault("priority", view.request_.priority)
     return Request(resolved, depth=view.depth + 1, referrer=view.url, **needs)
-
-
-def _link(one: Selector | str) -> tuple[str | None, bool]:
-    """The address that a selected thing or a text is, and whether it says nofollow."""
-    node = one.node if isinstance(one, Selector) else one
-    if isinstance(node, str):
-        return node, False
-    attributes = getattr(node, "attrs", {})
-    if "href" not in attributes and "src" not in attributes and getattr(node, "tag", "a") not in ("a", "area", "link"):
-        raise ValueError(f"<{node.tag}> is no link: select the <a> in it")
-    relations = attributes.get("rel") or ()
-    words = relations.split() if isinstance(relations, str) else relations
-    return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)

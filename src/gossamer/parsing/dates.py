@@ -1,0 +1,191 @@
+"""Dates as people and pages write them, and when a page was published and modified. Dates are ISO 8601 as far as they are told."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from gossamer.parsing import datewords as words
+
+LONGEST: Final = 300
+"""Characters of a text that are looked at."""
+FIRST, LAST = 1000, 2200
+"""Years that are dates."""
+_MONTH: Final = (
+    r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
+    r"|[^\W\d_][^\W\d_\u0300-\u036f]*(?:[^\W\d_]|[\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f])*)\.?"
+)
+_YEAR: Final = r"(?P<year>\d{4})"
+_DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
+_SHAPES: Final = tuple(
+    re.compile(shape, re.IGNORECASE)
+    for shape in (
+        r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d.-])",
+        (
+            r"(?:(?P<era>令和|平成|昭和|民國|民国)\s?(?P<count>\d{1,3})|(?P<year>\d{4}))\s?[年년]\s?(?P<number>\d{1,2})\s?[月월]"
+            r"(?:\s?(?P<day>\d{1,2})\s?[日일])?"
+        ),
+        r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
+        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den|d')\s+|ב)?{_MONTH},?[\s/-]*(?:(?:de|del|of|năm)\s+)?{_YEAR}(?!\d)",
+        rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
+        rf"(?<!\d){_YEAR}\.?[\s/-]+{_MONTH}[\s/-]+(?P<day>\d{{1,2}})(?!\d)",
+        rf"{_DAY}\s+tháng\s+(?P<number>\d{{1,2}}),?(?:\s+năm)?\s+{_YEAR}(?!\d)",
+        rf"(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}\s+(?:de\s+)?{_YEAR}(?!\d)",
+        rf"{_DAY}(?:st|nd|rd|th|\.)?\s+(?:de\s+)?{_MONTH}(?!\w|\s+[^\W\d_]{{3}}|,?\s+\d{{4}})",
+        rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|\s+[^\W\d_]{{3}})",
+        r"(?<!\d)(?P<number>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]",
+    )
+)
+_WHOLE: Final = re.compile(
+    r"(\d{4})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?|(\d{4})-(\d\d)|(\d{4})|(\d{10})(?:\.\d+)?|(\d{13})"
+)
+_TIME: Final = re.compile(
+    r"(?<![\d:.])(?:(?P<noon>下午|午後|오후)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
+    r"\s*(?:(?P<half>[ap])\.?m\b\.?)?\s*(?:\(?(?P<zone>[A-Z]{1,5})\b|(?:UTC|GMT)?(?P<offset>[-+]\d\d:?\d\d))?",
+    re.IGNORECASE,
+)
+_DIGITS: Final = re.compile(r"[^\W\d_]*\d")
+_ROOM: Final = 40
+"""Characters between a date and its time."""
+
+
+def date(text: str | None, language: str | None = None, now: datetime | None = None) -> str | None:
+    """The first date in a text as ISO 8601, with its time and offset where they are told; None where there is none. Never raises.
+
+    language: a tag; of `05/12/2024` it tells which is the day (`en-US`: the second, else the first). now: what `3 hours ago`
+    and days without a year are counted from; without it they are none. What is far from any page (before 1000) is none.
+
+    >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
+    ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
+    """
+    text = unicodedata.normalize("NFKC", (text or "")[:LONGEST]).strip()
+    text = "".join(str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text)
+    if whole := _WHOLE.fullmatch(text):
+        return _of_digits(whole)
+    for shape in _SHAPES if _DIGITS.search(text) else ():
+        for found in shape.finditer(text):
+            if (day := _day(found, language, now)) is not None:
+                return _timed(day, text, found) if len(day) == 10 else day
+    return _relative(text, now) if now is not None else None
+
+
+def _of_digits(whole: re.Match[str]) -> str | None:
+    """A text of digits alone: 20240512, 2024-05, 2024, seconds or milliseconds since 1970."""
+    year, month, day, hour, minute, second, its_year, its_month, alone, seconds, milliseconds = whole.groups()
+    if seconds or milliseconds:
+        moment = datetime.fromtimestamp(int(seconds or milliseconds) / (1 if seconds else 1000), UTC)
+        return moment.replace(microsecond=0).isoformat()
+    if year:
+        found = _iso(int(year), int(month), int(day))
+        if found and hour and int(hour) < 24 and int(minute) < 60 and int(second or 0) < 60:
+            return f"{found}T{hour}:{minute}:{second or '00'}"
+        return found
+    if its_year:
+        return whole[0] if 1 <= int(its_month) <= 12 and FIRST <= int(its_year) <= LAST else None
+    return alone if 1900 <= int(alone) <= 2100 else None
+
+
+def _iso(year: int, month: int, day: int) -> str | None:
+    year -= 543 if 2400 < year < 2700 else 0  # the Buddhist era
+    try:
+        return datetime(year, month, day).date().isoformat() if FIRST <= year <= LAST else None
+    except ValueError:
+        return None
+
+
+def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
+    """The day that a shape says, `2024-05` where it says a month; None for what is no date."""
+    parts = found.groupdict()
+    if "one" in parts:
+        year = int(parts["year"])
+        year += (2000 if year < 70 else 1900) if len(parts["year"]) == 2 else 0
+        one, two = int(parts["one"]), int(parts["two"])
+        if len(parts["year"]) == 2 and parts["mark"] == "-":
+            return None  # rather a number than a date
+        if one > 12 or (two <= 12 and not _month_first(parts["mark"], language)):
+            return _iso(year, two, one)
+        return _iso(year, one, two)
+    month = int(parts["number"]) if parts.get("number") else _month(parts["month"], language)
+    if month is None:
+        return None
+    if parts.get("era"):
+        parts["year"] = str(words.ERAS[parts["era"]] + int(parts["count"]))
+    if not parts.get("year"):
+        return _in_year(month, int(parts["day"]), now)
+    if not parts.get("day"):
+        return f"{parts['year']}-{month:02}" if 1 <= month <= 12 and 1900 <= int(parts["year"]) <= 2100 else None
+    return _iso(int(parts["year"]), month, int(parts["day"]))
+
+
+def _month_first(mark: str, language: str | None) -> bool:
+    tag = (language or "").lower().replace("_", "-")
+    return (mark == "/" and tag in ("", "en", "en-us", "en-ph", "fil", "en-bz")) or (mark == "-" and tag == "en-us")
+
+
+def _month(name: str, language: str | None) -> int | None:
+    name = name.lower().rstrip(".")
+    bare = "".join(char for char in unicodedata.normalize("NFD", name) if not "\u0300" <= char <= "\u036f")
+    bare = bare.replace("ł", "l").replace("ı", "i").replace("й", "и") if bare not in words.MONTHS else bare
+    if bare == "listopada" and (language or "").lower()[:2] in ("hr", "bs"):
+        return 10
+    composed = unicodedata.normalize("NFC", name)
+    return words.MONTHS.get(bare) or words.MONTHS.get(composed) or words.MONTHS.get(composed.removeprefix("ב"))
+
+
+def _in_year(month: int, day: int, now: datetime | None) -> str | None:
+    """A day without a year: the last one before `now`."""
+    if now is None:
+        return None
+    year = now.year if (month, day) <= (now.month, now.day) else now.year - 1
+    return _iso(year, month, day)
+
+
+def _timed(day: str, text: str, found: re.Match[str]) -> str:
+    """A day with the time that stands behind it, or right before it."""
+    after = _TIME.search(text, found.end(), min(len(text), found.end() + _ROOM))
+    before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
+    time = after or before
+    if time is None or (time["half"] and int(time["hour"]) > 12):
+        return day
+    hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
+    hour += 12 if time["noon"] and hour < 12 else 0
+    if hour > 23:
+        return day
+    moment = datetime.fromisoformat(day).replace(
+        hour=hour, minute=int(time["minute"] or time["french"] or time["dotted"]), second=int(time["second"] or 0)
+    )
+    return moment.replace(tzinfo=_zone(time)).isoformat()
+
+
+def _zone(time: re.Match[str]) -> timezone | None:
+    if offset := time["offset"]:
+        minutes = int(offset[1:3]) * 60 + int(offset[-2:])
+        if minutes >= 24 * 60:
+            return None
+        return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
+    hours = words.ZONES.get((time["zone"] or "").lower())
+    return None if hours is None else timezone(timedelta(hours=hours))
+
+
+def _relative(text: str, now: datetime) -> str | None:
+    """A time by how long ago it was: hours and less as a moment, more as a day."""
+    now = now.replace(microsecond=0)
+    for found in words.RELATIVE.finditer(text):
+        if not found["ago"] and not words.SINCE.match(found[0]):
+            continue
+        unit = next(name for name in ("seconds", "minutes", "hours", "days", "weeks", "months", "years") if found[name])
+        count = int(found["count"]) if found["count"].isdecimal() else 1
+        if unit in ("months", "years"):
+            month = now.year * 12 + now.month - 1 - count * (12 if unit == "years" else 1)
+            days = (28, 29, 30, 31)
+            return next(
+                (iso for day in (now.day, *reversed(days)) if (iso := _iso(month // 12, month % 12 + 1, day))), None
+            )
+        then = now - timedelta(**{unit: count})
+        return then.isoformat() if unit in ("seconds", "minutes", "hours") else then.date().isoformat()
+    for word, ago in words.NEAR:
+        if word.search(text):
+            return now.isoformat() if ago is None else (now - timedelta(days=ago)).date().isoformat()
+    return None

@@ -1,0 +1,127 @@
+"""The data that a page's scripts have: states, settings, data layers, by the names that scripts give them."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any, Final
+
+import turbohtml
+
+from gossamer.media import Body
+from gossamer.parsing.html import attribute_of, parse
+from gossamer.parsing.literals import Reader
+from gossamer.parsing.loose import values
+
+SCRIPTS: Final = 8_000_000
+"""Characters of scripts that are read."""
+REREAD: Final = 4
+"""How often the characters of a script may be read."""
+VALUES: Final = 1000
+"""Values of a page that are kept."""
+_ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
+_PLACE: Final = re.compile(
+    rf"""(?P<skip>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|"(?:[^"\\\r\n]++|\\.)*+"(?!\])|'(?:[^'\\\r\n]++|\\.)*+'(?!\])|`(?:[^`\\]++|\\.)*+`)
+    |(?<![\w$.\])"'])(?P<let>(?:var|let|const)\s++)?(?P<root>{_ROOTS})?(?P<name>[^\W\d][\w$]*+(?:\.[^\W\d][\w$]*+)*+|\$[\w$]*+
+       |\[["'][\w$.:/-]{{1,99}}["']\])
+    \s*+(?:(?P<set>=)(?![=>])|(?P<push>(?<=\.push)\()|(?P<call>\((?=\s*+\{{\s*+["\w])))""",
+    re.VERBOSE | re.DOTALL,
+)
+_ATTRIBUTES: Final = (
+    "data-page",
+    "data-props",
+    "data-state",
+    "data-react-props",
+    "data-initial-state",
+    "data-config",
+    "data-product",
+    "data-json",
+)
+_OPENS: Final = re.compile(
+    r"[\[{(]|JSON\s*+\.|Object\.(?:freeze|seal)\(|[\w$.\[\]\"']{1,80}+\s*+(?:\|\||\?\?)\s*+[\[{(]"
+)
+"""How a value begins that may be an object or a list."""
+_CODE: Final = frozenset(
+    ("", "module", "text/javascript", "application/javascript", "text/ecmascript", "application/x-javascript")
+)
+_WORDS: Final = frozenset(
+    ("if", "for", "while", "switch", "catch", "return", "function", "typeof", "with", "await", "new")
+)
+
+
+def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
+    """The objects and lists that scripts of a page have, by name. Takes any bytes, never raises; nothing is run.
+
+    The name is what they are assigned to (`window.__STATE__ = {...}` is `__STATE__`), the `id` of a script of JSON, the
+    function that takes them (`init({...})`), or an attribute (`data-page`); what is pushed makes a list; scripts of JSON
+    without an id are the list under "". JSON-LD is left to `structured`.
+
+    >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
+    {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}
+    """
+    return of(parse(body, content_type, None).tree)
+
+
+def of(tree: turbohtml.Document) -> dict[str, Any]:
+    """`embedded` of a page that is parsed already."""
+    found: dict[str, Any] = {}
+    left = SCRIPTS
+    for script in tree.select("script:not([src])"):
+        text = script.text
+        kind = attribute_of(script, "type").strip().lower().partition(";")[0]
+        left -= len(text)
+        if left < 0 or len(found) > VALUES:
+            break
+        if kind in _CODE:
+            _read(text, found)
+        elif "json" in kind and "ld+json" not in kind:
+            _keep(found, attribute_of(script, "id"), values(text))
+    for name in _ATTRIBUTES:
+        for element in tree.select(f"[{name}]")[:20]:
+            text = attribute_of(element, name).strip()
+            if text[:1] in ("{", "["):
+                _keep(found, name, values(html.unescape(text)))
+    return found
+
+
+def _keep(found: dict[str, Any], name: str, read: list[Any]) -> None:
+    for value in read:
+        if value and isinstance(value, dict | list):
+            if name:
+                found.setdefault(name, value)
+            else:
+                found.setdefault("", []).append(value)
+
+
+def _read(text: str, found: dict[str, Any]) -> None:
+    """Put what a script assigns, pushes and hands over into `found`."""
+    reader, at, chain, left = Reader(text), 0, list[str](), REREAD * len(text) + 1_000_000
+    while left > 0 and len(found) <= VALUES and (place := _PLACE.search(text, at)):
+        at = place.end()
+        if place["skip"] is not None:
+            continue
+        name, sets = place["name"].strip("[]\"'"), place["set"] is not None
+        start = reader.blank(at)
+        if sets and not _OPENS.match(text, start):
+            chain = [*chain[-9:], name] if _PLACE.match(text, start) else []  # a = b = {...}
+            continue
+        if (sets and text[place.start() - 1 : place.start()] == "(" and not place["root"]) or (
+            not sets and name in _WORDS
+        ):
+            continue
+        value, end = reader.value(at)
+        left -= end - at
+        if value and isinstance(value, dict | list):
+            at = max(at, end)
+            _put(found, place, [*chain, name] if sets else [name], value)
+        chain = []
+
+
+def _put(found: dict[str, Any], place: re.Match[str], names: list[str], value: Any) -> None:
+    for name in names:
+        if place["push"] is not None:
+            into = found.setdefault(name.removesuffix(".push"), [])
+            if isinstance(into, list):
+                into.append(value)
+        elif place["root"] or len(name) > 2:  # shorter ones are what a bundler left of names
+            found[name] = value

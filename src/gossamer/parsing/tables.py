@@ -1,0 +1,149 @@
+"""Tables as rows of texts: cells over several rows and columns in each of them, heads by name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import turbohtml
+
+from gossamer.media import Body
+from gossamer.parsing.html import attribute_of, parse
+from gossamer.parsing.microdata import read
+
+TABLES: Final = 500
+"""Tables of a page that are read."""
+CELLS: Final = 200_000
+"""Cells of a page that are kept, those over several counted in each, and the rest of a table."""
+WIDEST: Final = 1000
+"""Columns of a cell, and of a row."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table: its `caption`, the names of its columns (`head`, of several rows joined by a blank; empty: it has none) and `rows`."""
+
+    caption: str | None
+    head: list[str]
+    rows: list[list[str]]
+
+    def records(self) -> list[dict[str, str]]:
+        """The rows by the names of their columns; a column without a name has its number, from 1; names twice get one behind."""
+        names: list[str] = []
+        for number in range(max(map(len, [self.head, *self.rows]), default=0)):
+            name = (self.head[number] if number < len(self.head) else "") or str(number + 1)
+            names.append(name if name not in names else f"{name} {number + 1}")
+        return [dict(zip(names, row, strict=False)) for row in self.rows]
+
+
+def tables(body: Body, content_type: str | None = None) -> list[Table]:
+    """The tables of a page, outer ones first; those that only lay it out are left out. Takes any bytes, never raises.
+
+    >>> found = tables(b"<table><tr><th>City<th>People<tr><td rowspan=2>Rome<td>2.8<tr><td>2.9</table>")
+    >>> found[0].head, found[0].rows
+    (['City', 'People'], [['Rome', '2.8'], ['Rome', '2.9']])
+    """
+    return of(parse(body, content_type, None).tree)
+
+
+def of(tree: turbohtml.Document) -> list[Table]:
+    """`tables` of a page that is parsed already."""
+    found: list[Table] = []
+    left = CELLS
+    for element in tree.select("table")[:TABLES]:
+        table = None if _lays_out(element) or left <= 0 else _table(element)
+        if table is not None:
+            found.append(table)
+            left -= sum(map(len, table.rows))
+    return found
+
+
+def _lays_out(table: turbohtml.Element) -> bool:
+    """Whether a table is there for the look of a page: it says so, or has others in it, or one cell, and no heads."""
+    if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
+        return True
+    own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
+    return not own and (table.select_one("table") is not None or len(table.select("td")) < 2)
+
+
+def _table_of(element: Any) -> Any:
+    while element is not None and getattr(element, "tag", "") != "table":
+        element = element.parent
+    return element
+
+
+def _table(table: turbohtml.Element) -> Table | None:
+    rows, heads = _rows(table)
+    grid = _grid(rows)
+    if not any(any(row) for row in grid):
+        return None
+    count = next((at for at, is_head in enumerate(heads) if not is_head), len(heads))
+    count = 0 if count == len(grid) else count
+    width = max(map(len, grid))
+    names: list[str] = []
+    for column in range(width) if count else ():
+        parts = [row[column] for row in grid[:count] if column < len(row) and row[column]]
+        names.append(" ".join(dict.fromkeys(parts)))
+    rest = [row + [""] * (width - len(row)) for row in grid[count:]]
+    caption = next((one for one in table.select("caption") if _table_of(one) == table), None)
+    return Table(read(caption) or None if caption is not None else None, names, rest)
+
+
+def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list[bool]]:
+    """The cells of a table's own rows (those of `tfoot` last), and whether each row is of heads."""
+    parts: dict[str, list[tuple[list[turbohtml.Element], bool]]] = {"thead": [], "": [], "tfoot": []}
+    for row in table.select("tr"):
+        if _table_of(row) != table:
+            continue
+        part = getattr(row.parent, "tag", "")
+        cells = [cell for cell in row.children if isinstance(cell, turbohtml.Element) and cell.tag in ("td", "th")]
+        heads = part == "thead" or (bool(cells) and all(cell.tag == "th" for cell in cells))
+        parts[part if part in parts else ""].append((cells, heads))
+    found = [row for rows in parts.values() for row in rows if row[0]]
+    return [cells for cells, _ in found], [heads for _, heads in found]
+
+
+def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
+    """The texts of cells where they are seen: a cell over several rows or columns is in each."""
+    grid: list[list[str]] = []
+    down: dict[int, tuple[int, str]] = {}  # column: rows that are left, text
+    left = CELLS
+    for cells in rows:
+        row: list[str] = []
+
+        def above(row: list[str] = row) -> None:
+            while (kept := down.get(len(row))) and len(row) < WIDEST:
+                rest, text = kept
+                if rest > 1:
+                    down[len(row)] = (rest - 1, text)
+                else:
+                    del down[len(row)]
+                row.append(text)
+
+        for cell in cells:
+            above()
+            text = _told(cell)
+            high, wide = _span(cell, "rowspan", len(rows)), _span(cell, "colspan", WIDEST)
+            for _ in range(min(wide, WIDEST - len(row))):
+                if high > 1:
+                    down[len(row)] = (high - 1, text)
+                row.append(text)
+        above()
+        left -= len(row)
+        if left < 0:
+            break
+        grid.append(row)
+    return grid
+
+
+def _told(cell: turbohtml.Element) -> str:
+    """The text of a cell in one line; where there is none, what its pictures show."""
+    return " ".join(read(cell).split()) or " ".join(attribute_of(one, "alt") for one in cell.select("img[alt]")[:9])
+
+
+def _span(cell: turbohtml.Element, name: str, most: int) -> int:
+    """A whole number of an attribute as browsers read it; a row's 0 is all that are left."""
+    text = attribute_of(cell, name).strip()
+    digits = text[: next((at for at, char in enumerate(text) if char not in "0123456789"), len(text))][:9]
+    if digits and int(digits) == 0 and name == "rowspan":
+        return most
+    return max(1, min(int(digits or 1), most))
