@@ -67,13 +67,10 @@ class Csv:
         """See `parts.FileSink`."""
         if not committed:
             self._order = (*loose_names(rows), *self._names) if self._loose else self._names
-        elif not self._order:
+        elif self._loose or not self._order:  # another process may have begun the file anew, with columns of its own
             self._order = self._header()
         head = [self._order] if rows and not committed else []
-        length = self._file.append(committed, records([*head, *self._fields(rows)]))
-        if self._loose and not committed:
-            self._order = ()  # the next length tells whether this header stayed, or another process's
-        return length
+        return self._file.append(committed, records([*head, *self._fields(rows)]))
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
         order, known = self._order, frozenset(self._order)
