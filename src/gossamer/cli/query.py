@@ -84,15 +84,18 @@ def export(
 ) -> int:  # fmt: skip
     """Write what a crawl kept to a file of any format."""
     from gossamer.cli.show import put_json
+    from gossamer.frontier.living import spared
     from gossamer.querying.filters import all_of
     from gossamer.querying.writing import write
+    from gossamer.sinks.formats import parse
 
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
-    count, files = write(file, what, rows, sources(folder))
+    spared(folder.parent, parse(file).path)
+    count, files = write(file, what, rows, [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"])
     if as_json:
         put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
