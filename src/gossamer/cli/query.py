@@ -152,10 +152,13 @@ def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
 
 
 def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:
-    """The rows; where there is none because no row has a field that is asked for, UsageError."""
-    from gossamer.querying.filters import field_of
+    """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no row has the field."""
+    from gossamer.querying.filters import field_of, senseless
     from gossamer.units import nearest
 
+    for text in wheres or ():
+        if why := senseless(text, kept(folder, what)):
+            raise UsageError(f"--where {text!r}: {why}")
     first = next(rows, None)
     if first is not None:
         return chain([first], rows)
