@@ -78,7 +78,7 @@ async def crawl(
     ready(job.settings)
     setup, given = prepare(job, taps.only)
     folder = Path(job.settings.data) / setup.crawl
-    with held(folder, setup.crawl):
+    with held(folder, setup.crawl, files(setup.job)):
         store, embedded = await open_store(job.settings)
         record: Record | None = None
         try:
@@ -87,7 +87,7 @@ async def crawl(
             record, over = await begin(setup, store, job)
             if over is not None:
                 return over
-            await runs(store, setup.crawl, str(folder.absolute()), files(job))
+            await runs(store, setup.crawl, str(folder.absolute()), files(setup.job))
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
             async with timed(store, record):

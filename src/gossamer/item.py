@@ -6,6 +6,8 @@ Any of these is one: our `Item`, another `msgspec.Struct`, a dataclass, a pydant
 from __future__ import annotations
 
 import dataclasses
+import dis
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import UTC, date, datetime, time, timedelta
@@ -125,7 +127,9 @@ def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
         name = given if type(given) is str else str(shown(given))  # a step may have put any name there
         try:
             fields[name] = ready(value)
-        except Exception as error:  # noqa: BLE001 - what a user's value may raise
+        except BaseException as error:
+            if pressed(error):
+                raise
             fields[name], wrong[name] = shown(value), said(error)
     return fields, wrong
 
@@ -140,8 +144,9 @@ def shown(value: Any) -> Any:
     for form in (ready, repr):
         try:
             return form(value)
-        except Exception:  # noqa: BLE001, S112 - a user's class may raise anything
-            continue
+        except BaseException as error:
+            if pressed(error):
+                raise
     return f"<{type(value).__name__}>"
 
 
@@ -149,8 +154,24 @@ def said(error: BaseException) -> str:
     """What an exception says; one of a user's may not even do that."""
     try:
         return str(error).encode("utf-8", "replace").decode()
-    except Exception:  # noqa: BLE001 - as above
+    except BaseException as own:
+        if pressed(own):
+            raise
         return "it does not say why"
+
+
+def pressed(error: BaseException) -> bool:
+    """Whether it is somebody's Ctrl-C, which is for who called us; one that a function raises by itself is an error like any other."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    handler: Any = signal.getsignal(signal.SIGINT)
+    code, trace, last = getattr(getattr(handler, "func", handler), "__code__", None), error.__traceback__, ""
+    while trace is not None:
+        if trace.tb_frame.f_code is code:
+            return True
+        last = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
+        trace = trace.tb_next
+    return last != "RAISE_VARARGS"  # a signal comes between two lines, not at a `raise`
 
 
 def _pairs(item: Any) -> Iterable[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from gossamer.assemble import Bench
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.living import living, writing
+from gossamer.frontier.living import being_written, living, writing
 from gossamer.frontier.store import Store
 from gossamer.job import Job, Setup
 from gossamer.sinks.formats import WHOLE, parse
@@ -54,10 +54,7 @@ async def alone(setup: Setup, store: Store) -> None:
         record = await Crawls(store).get(name)
         if name != setup.crawl and record is not None and living(record, setup.job.settings.data):
             path = next(path for real, path in wanted.items() if real in record.door["files"])
-            raise UsageError(
-                f"{path} is being written by the crawl {name}, process {record.door.get('pid')}: wait for its end, end it with "
-                f"`gossamer stop {name}`, or give another -o"
-            )
+            raise UsageError(being_written(path, name, record.door.get("pid")))
 
 
 def _whole(job: Job) -> dict[str, str]:

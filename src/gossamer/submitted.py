@@ -17,8 +17,8 @@ from gossamer.identity.sealing import Seal
 from gossamer.job import Job, Output, Setup
 from gossamer.masking import mask
 from gossamer.settings import Settings
-from gossamer.sinks.formats import AWAY, FORMATS, WHOLE, parse
-from gossamer.sinks.place import bare_secret, journals, kind_of, place
+from gossamer.sinks.formats import FORMATS, WHOLE, parse
+from gossamer.sinks.place import AWAY, bare_secret, journals, kind_of, place
 from gossamer.targets import read
 
 VERSION = 1
@@ -170,7 +170,7 @@ def folder_of(spec: str) -> tuple[str | None, str]:
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))
     """
-    if spec.startswith("objects:") or spec.partition("://")[0] in AWAY:
+    if spec.startswith("objects:") or spec.partition("://")[0].lower() in AWAY:
         found = parse(spec)
         return found.path, found.format
     path, colon, form = spec.rpartition(":")

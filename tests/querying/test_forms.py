@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.cli.show import put_json
 from gossamer.querying.filters import all_of
@@ -14,6 +17,7 @@ from gossamer.querying.sources import rows_of
 from gossamer.querying.writing import write
 from gossamer.sinks.columns import OURS, Column, page_columns
 from gossamer.sinks.formats import open_output
+from gossamer.sinks.jsonl import whole
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import loose, page
 
@@ -81,3 +85,12 @@ def test_moments_and_decimals_read_back_the_same_from_every_form(form: str, tmp_
 def test_decimals_are_numbers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     put_json({"d": Decimal("0.1234567890123456789")})
     assert capsys.readouterr().out == '{"d":0.1234567890123456789}\n'
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5) | st.lists(st.from_regex(r"\A'*[=+-]?x?\Z"), min_size=1, max_size=5))
+def test_texts_that_csv_guards_are_read_as_they_were(texts: list[str]) -> None:
+    texts = [whole(text).replace("\0", "") for text in texts]
+    with TemporaryDirectory() as folder:
+        rows = [{"_kind": "pot", "_key": str(n), "text": text} for n, text in enumerate(texts)]
+        write(f"{folder}/a.csv", "items", iter(rows))
+        assert [row["text"] or "" for row in rows_of(f"{folder}/a.csv")] == texts

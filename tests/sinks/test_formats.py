@@ -26,7 +26,8 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
         ("x.SQLite", "x.SQLite", "sqlite"), ("out:csv", "out", "csv"), ("out.txt:JSONL", "out.txt", "jsonl"),
         ("a:b.jsonl", "a:b.jsonl", "jsonl"), ("out.jsonl:csv", "out.jsonl", "csv"), ("a.b.c.csv", "a.b.c.csv", "csv"),
         ("out.warc.gz", "out.warc.gz", "warc"), ("raw/:warc", "raw/", "warc"), ("objects:raw", "raw", "objects"),
-        ("s3://b/p", "s3://b/p", "warc"), ("objects:gs://b/p", "gs://b/p", "objects"), ("-", "-", "stdout"), ("-:jsonl", "-", "stdout"), ("/x:y/z.csv", "/x:y/z.csv", "csv"), ("ü ü.csv", "ü ü.csv", "csv"),
+        ("s3://b/p", "s3://b/p", "warc"), ("S3://b/p", "s3://b/p", "warc"), ("X.WARC.GZ/", "X.WARC.GZ", "warc"), ("x.warc/:warc", "x.warc/", "warc"),
+        ("./kafka:x.jsonl", "./kafka:x.jsonl", "jsonl"), ("csv:csv", "csv", "csv"), ("objects:gs://b/p", "gs://b/p", "objects"), ("-", "-", "stdout"), ("-:jsonl", "-", "stdout"), ("/x:y/z.csv", "/x:y/z.csv", "csv"), ("ü ü.csv", "ü ü.csv", "csv"),
     ],
 )  # fmt: skip
 def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str) -> None:
@@ -42,6 +43,13 @@ def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str)
         (".warc.gz", "names no format"), ("postgrsql://h/db", "did you mean postgresql://"), ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
         ("s3://b/k.jsonl", "whole pages"), ("s3://", "BUCKET"), ("objects:ftp://h/x", "BUCKET"),
         (":csv", "names no format"), ("/", "names no format"), ("-:csv", "-"),
+        ("x.warc", r"write x\.warc\.gz, or x\.warc/:warc"), ("X.Warc", r"write X\.warc\.gz"), ("x.warc.zst", r"write x\.warc\.gz"),
+        ("out.csv.xz", r"not packed, write out\.csv$"), ("x.db", "did you mean sqlite"), ("x.ndjson", "did you mean jsonl"),
+        ("..", "names no format"), ("out.", "names no format"), ("x\n.foo", "no format for"), ("x.\n", "no format for"), ("x:\n", "no format"),
+        ("postgres:/joe:hunter2@h/x", r"write postgresql://USER@HOST/DATABASE; a file"), ("kafka:h/t", "write kafka://HOST:9092/TOPIC"),
+        ("s3:b", "BUCKET"), ("s3:///k", "BUCKET"), ("S3://b/k.csv/", "whole pages"), ("sqlite:x.sqlite", r"write x\.sqlite:sqlite"),
+        ("parquet:x", "write x:parquet"), ("file:x.jsonl", r"write x\.jsonl;"), ("file:///a/b.csv", r"write /a/b\.csv$"),
+        ("sqlite:///b.db", r"write /b\.db$"), ("d:objects", "write objects:d"), ("objects:", "write objects:FOLDER"), ("ftp://h/x", "s3://"),
     ],
 )  # fmt: skip
 def test_what_is_off_gets_one_line(spec: str, says: str) -> None:
@@ -49,6 +57,7 @@ def test_what_is_off_gets_one_line(spec: str, says: str) -> None:
         open_output(spec, COLUMNS)
     assert raised.value.exit_code == 2
     assert "\n" not in str(raised.value)
+    assert "hunter2" not in str(raised.value)
 
 
 def test_passwords_of_stores_are_not_repeated() -> None:

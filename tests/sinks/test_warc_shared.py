@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from sinks.test_warc import files, heads, raw, responses, sink
@@ -45,3 +48,41 @@ def test_two_outputs_name_their_own_records(tmp_path: Path) -> None:
         answers = {row["WARC-Record-ID"] for row in found if row["WARC-Type"] in ("response", "revisit")}
         assert {row["WARC-Concurrent-To"] for row in found if row["WARC-Type"] == "request"} == answers
     assert len(set(ids)) == len(ids)
+
+
+def test_a_body_is_written_again_where_the_store_forgot_its_commit(tmp_path: Path) -> None:
+    """The commit of 2 is lost, another process writes there, and what it writes is longer."""
+    path, one, other = (where := tmp_path / "o.warc.gz"), sink(where, most=1 << 30), sink(where, most=1 << 30)
+    length = one.append(one.prepare(), [raw(1, b"kept")])
+    one.append(length, [raw(2, b"lost")])
+    length = other.append(length, [raw(n) for n in range(5, 8)])
+    one.close(one.append(length, [raw(3, b"kept"), raw(4, b"lost")]))
+    assert [kind for kind, _ in heads(path)] == ["response"] * 4 + ["revisit", "response"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 5), min_size=1, max_size=4), st.integers(0, 3)), max_size=30),
+    st.sampled_from([900, 1 << 30]),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_a_revisit_names_a_record_that_is_there(turns: list[tuple[int, list[int], int]], most: int) -> None:
+    """Three processes take turns; after each the store forgets its last commits, of whomever."""
+    with TemporaryDirectory() as folder:
+        sinks, count = [sink(Path(folder, "o.warc.gz"), most=most) for _ in range(3)], 0
+        lengths = [sinks[0].prepare()]
+        for who, bodies, lost in turns:
+            rows = [raw(count + n, b"%d" % body * (200 + body)) for n, body in enumerate(bodies)]
+            count += len(bodies)
+            sinks[who].pack(rows)
+            lengths.append(sinks[who].append(lengths[-1], rows))
+            del lengths[len(lengths) - min(lost, len(lengths) - 1) :]
+        sinks[0].close(sinks[0].append(lengths[-1], []))
+        named, there = set(), set()
+        for path in files(Path(folder)):
+            with path.open("rb") as file:
+                for row in ArchiveIterator(file):
+                    head = row.rec_headers
+                    there.add((head["WARC-Target-URI"], head["WARC-Date"], row.rec_type == "response"))
+                    if row.rec_type == "revisit":
+                        named.add((head["WARC-Refers-To-Target-URI"], head["WARC-Refers-To-Date"], True))
+        assert named <= there

@@ -84,15 +84,18 @@ def export(
 ) -> int:  # fmt: skip
     """Write what a crawl kept to a file of any format."""
     from gossamer.cli.show import put_json
+    from gossamer.frontier.living import spared
     from gossamer.querying.filters import all_of
     from gossamer.querying.writing import write
+    from gossamer.sinks.formats import parse
 
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
-    count, files = write(file, what, rows, sources(folder))
+    spared(folder.parent, parse(file).path)
+    count, files = write(file, what, rows, [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"])
     if as_json:
         put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
@@ -149,10 +152,13 @@ def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
 
 
 def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:
-    """The rows; where there is none because no row has a field that is asked for, UsageError."""
-    from gossamer.querying.filters import field_of
+    """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no row has the field."""
+    from gossamer.querying.filters import field_of, senseless
     from gossamer.units import nearest
 
+    for text in wheres or ():
+        if why := senseless(text, kept(folder, what)):
+            raise UsageError(f"--where {text!r}: {why}")
     first = next(rows, None)
     if first is not None:
         return chain([first], rows)

@@ -84,8 +84,8 @@ def made(
         before = None
     count = count_of(processes)
     outputs = [(spec, False) for spec in output] + [(spec, True) for spec in overwrite]
-    for spec, _ in outputs:
-        refuse(spec, known.items, before)
+    for spec, over in outputs:
+        refuse(spec, over, Path(settings.data), [*known.outputs, *([f"{before}:jsonl"] if before else ())])
     return Run(folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh)
 
 
@@ -144,18 +144,23 @@ def local(archive: str, folder: Path) -> Path:
     return there
 
 
-def refuse(spec: str, items: str | None, old: Path | None) -> None:
-    """A file that a crawl goes on writing, or that is compared with, is none to write to; tables take items by key."""
+def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
+    """A file that a crawl writes, or goes on writing, or that is compared with, is none to write to; tables take items by key."""
+    import os
+
+    from gossamer.frontier.living import spared
     from gossamer.sinks.formats import parse
 
     path, form = parse(spec)
-    taken = [Path(one).absolute() for one in (items, old) if one is not None]
-    if form in ("jsonl", "csv", "parquet") and Path(path).absolute() in taken:
+    if form in ("warc", "objects"):
+        raise UsageError(f"-o {spec}: that keeps pages, and items are what is made here")
+    if "://" in path or (form == "sqlite" and not over):
+        return
+    spared(data, path)
+    if form != "sqlite" and os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(
             f"-o {spec}: the crawl's own items are there: give another file (a database takes new items by their key)"
         )
-    if form in ("warc", "objects"):
-        raise UsageError(f"-o {spec}: that keeps pages, and items are what is made here")
 
 
 def count_of(text: str | None) -> int:

@@ -7,10 +7,10 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gossamer.errors import InUse, of_data
+from gossamer.errors import InUse, UsageError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.frontier.embedded import alive
@@ -64,8 +64,8 @@ async def writing(store: Store, files: Collection[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def held(folder: Path, crawl: str) -> Iterator[None]:
-    """Hold the lock of a crawl; InUse naming the process that has it."""
+def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
+    """Hold the lock of a crawl that writes these files; InUse naming the process that has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -75,9 +75,9 @@ def held(folder: Path, crawl: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(lock, 0)
-            os.write(lock, str(os.getpid()).encode())
+            os.write(lock, f"{os.getpid()}\n{json.dumps(files)}".encode())
         except BlockingIOError:
-            pid = os.pread(lock, 20, 0).decode() or "?"
+            pid, _ = _said(folder / "lock")
             raise InUse(
                 f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
             ) from None
@@ -86,3 +86,28 @@ def held(folder: Path, crawl: str) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def spared(data: Path, path: str) -> None:
+    """Raises UsageError where a crawl of this data folder is writing a file: for who writes without being a crawl."""
+    for lock in data.glob("*/lock"):
+        pid, files = _said(lock)
+        if os.path.realpath(path) in files and _held(lock):
+            raise UsageError(being_written(path, lock.parent.name, pid))
+
+
+def being_written(path: str, crawl: str, pid: object) -> str:
+    """What is said of a file that a crawl is writing."""
+    return (
+        f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it with `gossamer stop {crawl}`, "
+        "or give another file"
+    )
+
+
+def _said(lock: Path) -> tuple[str, list[str]]:
+    """The process that has, or had, a lock, and the files that it writes."""
+    try:
+        pid, _, files = lock.read_text().partition("\n")
+        return pid or "?", json.loads(files or "[]")
+    except (OSError, ValueError):
+        return "?", []

@@ -12,7 +12,7 @@ import msgspec
 import xxhash
 
 from gossamer import sketch
-from gossamer.item import said
+from gossamer.item import pressed, said
 from gossamer.pipeline.schema import Fault, Schema
 from gossamer.sketch import Sketch
 
@@ -173,9 +173,9 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
             return Outcome(item, said(reason) or name_of(step))
         except Bad as bad:
             return Outcome(item, faults=bad.faults)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - the user's code may raise anything; the item is kept with it
+        except BaseException as error:
+            if pressed(error):
+                raise
             return Outcome(
                 item, faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")]
             )

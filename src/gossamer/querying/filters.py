@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import urlsplit
 
 from gossamer.errors import UsageError
+from gossamer.sinks.columns import cell
 from gossamer.units import seconds
 
 Row = dict[str, Any]
@@ -19,18 +20,21 @@ _WHERE = re.compile(r"\s*([\w.-]+)\s*(!=|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _MARKS = ("=", "!", "<", ">", "~")
 _TIMES = ("ts", "fetched_at", "_seen_at")
 _URLS = ("url", "_url")
+_TIME = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?)?", re.ASCII
+)
 
 
 def where(text: str) -> Test:
-    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`, `sku="007"` (that text, no
-    number). Numbers are compared as numbers where both are, else texts; a field that is not there is null, which is neither more nor
-    less than anything. Raises UsageError.
+    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`, `sku="007"` (texts are
+    compared, whatever they look like). Numbers, moments, true and false are compared as such where both are, else texts; a field that is
+    not there is null, which is neither more nor less than anything. Raises UsageError.
 
     >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
     """
     field, mark, wanted, given = _parts(text)
-    null, number = wanted == "null" and not given, None if given else _number(wanted)
+    null, meant = wanted == "null" and not given, {} if given else _meant(wanted)
 
     def test(row: Row) -> bool:
         value = row.get(field)
@@ -39,18 +43,40 @@ def where(text: str) -> Test:
         if value is None:
             return mark == "!="
         if mark == "~":
-            return wanted.lower() in str(value).lower()
-        if not given and wanted in ("true", "false") and value in (0, 1):  # some tables have no other word for them
-            return _compare(mark, int(bool(value)) - (wanted == "true"))
-        mine = _number(value) if number is not None else None
-        if mine is not None and number is not None:
-            return _compare(mark, (mine > number) - (mine < number))
-        if mark[0] in "<>" and isinstance(value, int | float | Decimal):
+            return wanted.lower() in _text(value).lower()
+        for kind, other in meant.items():
+            vague = mark in ("=", "!=") and kind == "times" and len(wanted) <= len("2026-01-31")
+            if not vague and (mine := _KINDS[kind](value)) is not None:
+                return _compare(mark, (mine > other) - (mine < other))
+        if mark[0] in "<>" and not given and isinstance(value, int | float | Decimal):
             return False  # a number is neither more nor less than a text
         text = _text(value)
         return _compare(mark, (text > wanted) - (text < wanted))
 
     return test
+
+
+def senseless(text: str, rows: Iterable[Row]) -> str:
+    """Why a comparison asks for nothing that a field could be: it has numbers alone, say, and the value is none; "" where it may be one.
+    What only looks like a number may equal any text. Reads rows up to the first that can be compared."""
+    field, mark, wanted, given = _parts(text)
+    if given or mark == "~" or wanted in ("", "null"):
+        return ""
+    meant, found = _meant(wanted), ""
+    for value in (row.get(field) for row in rows):
+        if value is None:
+            continue
+        kind = next((kind for kind, read in _KINDS.items() if read(value) is not None), "")
+        if (
+            not kind
+            or (isinstance(value, str) and mark in ("=", "!="))
+            or any(_KINDS[one](value) is not None for one in meant)
+        ):
+            return ""
+        found = found or kind
+    return (
+        f"{field} has {found}, and {wanted} is not of them; in double quotes it is compared as a text" if found else ""
+    )
 
 
 def field_of(text: str) -> str:
@@ -108,8 +134,35 @@ def _number(value: Any) -> Decimal | None:
     return found if found.is_finite() else None
 
 
+def _flag(value: Any) -> int | None:
+    """True or false; some tables have no other words for them than 1 and 0."""
+    return next((n for n, words in enumerate(((0, "0", "false"), (1, "1", "true"))) if value in words), None)
+
+
+def _moment(value: Any) -> datetime | None:
+    """A moment, UTC where it says nothing else; of a day or month its beginning."""
+    text = value.isoformat() if isinstance(value, date) else value
+    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    try:
+        at = datetime.fromisoformat(f"{found[1]}-{found[2] or '01'}-{found[3] or '01'}{found[4] or ''}")
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+_KINDS: dict[str, Callable[[Any], Any]] = {"numbers": _number, "true or false": _flag, "times": _moment}
+
+
+def _meant(wanted: str) -> dict[str, Any]:
+    """What a value may be, by kind."""
+    found = {kind: read(wanted) for kind, read in _KINDS.items()}
+    return {kind: value for kind, value in found.items() if value is not None}
+
+
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(cell(value))
 
 
 def _host(row: Row) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from gossamer.errors import ConfigError
 from gossamer.extras import install
 from gossamer.sinks.columns import EXTRA
+from gossamer.sinks.csv import unguarded
 from gossamer.sinks.formats import parse
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import number, parsed
@@ -70,7 +71,7 @@ def _tables(path: Path) -> Iterator[Row]:
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
-                yield {name: value or None for name, value in row.items()}
+                yield {name: unguarded(value) if value else None for name, value in row.items()}
 
 
 def _parts(path: Path) -> Iterator[Row]:

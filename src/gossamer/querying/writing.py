@@ -25,7 +25,7 @@ def write(spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[
     path, form = parse(spec)
     if form in WHOLE:
         raise UsageError(f"{spec}: that keeps whole pages; rows go to .jsonl, .csv, .parquet or .sqlite")
-    if os.path.abspath(path) in {os.path.abspath(parse(one).path) for one in taken}:
+    if os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(f"{spec} is what the crawl itself writes: name another file")
     rows = iter(rows)
     first = list(islice(rows, 1))

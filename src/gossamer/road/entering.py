@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
 import time
 from collections.abc import Callable, Collection, Generator
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import msgspec
 
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.guise import Guise, Lent
+from gossamer.item import pressed, said
 from gossamer.login import Account, Login, redacted
 from gossamer.page import Failure, Page
 from gossamer.parsing.view import View
@@ -116,14 +119,14 @@ class Entering:
     async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
         """Log in. A failure is one that may pass; raises ConfigError for what cannot work as it is written."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
-        flow: Any = (who.login.steps or who.login.by_form)(who.account.fields)
+        flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
             flow, walk.posted = _asked(who.login.url), True
             render = Render(steps=who.login.typed(who.account.fields, walk.apart))
             sign = render.steps[-2].what
             who = who._replace(rung=who.rung._replace(identity=Typing(who.rung.identity, who.login, render)))
         try:
-            step = next(flow)
+            step = _asks(who, next, flow)
             while True:
                 if (steps := steps + 1) > STEPS:
                     raise who.wrong(f"a log-in of more than {STEPS} steps")
@@ -134,15 +137,16 @@ class Entering:
                 if result.late and sign[:100] not in result.late:
                     return self._later(result, "timeout", result.late)
                 page = result
-                step = flow.send(View(page, None, request))
+                step = _asks(who, flow.send, View(page, None, request))
         except StopIteration as end:
             said = end.value
         except GossamerError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+        except Exception as error:  # noqa: BLE001 - what it yields may be anything
             raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
         finally:
-            flow.close()
+            with contextlib.suppress(StopIteration, GossamerError):  # what went wrong before says more
+                _asks(who, getattr(flow, "close", bool))
         if page is None:
             raise who.wrong("its steps yield no request")
         return await self._ended(claim, who, page, last, _headers(said, who), walk, tell)
@@ -260,6 +264,19 @@ def _headers(said: Any, who: Who) -> dict[str, str]:
     return said
 
 
+def _asks(who: Who, call: Callable[..., Any], *args: Any) -> Any:
+    """What the user's steps say. Raises StopIteration, and ConfigError for whatever else they raise."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
+            return call(*args)
+    except (StopIteration, GossamerError):
+        raise
+    except BaseException as error:
+        if pressed(error):
+            raise
+        raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
+
+
 def _detail(error: BaseException) -> str:
     """One line of what a step raised, and where."""
     trace, place = error.__traceback__, ""
@@ -270,4 +287,4 @@ def _detail(error: BaseException) -> str:
                 f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
             )
         trace = trace.tb_next
-    return place + " ".join(str(error).split())
+    return place + " ".join(said(error).split())

@@ -17,6 +17,7 @@ from gossamer.visit import PageRecord, Row
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
+_FIRST = FORMULA | {"'"}
 _KEPT = frozenset((int, type(None)))
 _OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -30,7 +31,7 @@ def field(value: Any) -> Any:
     """
     kind = type(value)
     if kind is str:
-        return f"'{value}" if value[:1] in FORMULA and value else value
+        return f"'{value}" if value[:1] in _FIRST and _runs(value) else value
     if kind in _KEPT:
         return value
     if kind is bool:
@@ -67,13 +68,10 @@ class Csv:
         """See `parts.FileSink`."""
         if not committed:
             self._order = (*loose_names(rows), *self._names) if self._loose else self._names
-        elif not self._order:
+        elif self._loose or not self._order:  # another process may have begun the file anew, with columns of its own
             self._order = self._header()
         head = [self._order] if rows and not committed else []
-        length = self._file.append(committed, records([*head, *self._fields(rows)]))
-        if self._loose and not committed:
-            self._order = ()  # the next length tells whether this header stayed, or another process's
-        return length
+        return self._file.append(committed, records([*head, *self._fields(rows)]))
 
     def _fields(self, rows: Sequence[Row]) -> list[list[Any]]:
         order, known = self._order, frozenset(self._order)
@@ -98,6 +96,20 @@ class Csv:
         if missing := [name for name in self._names if name not in names and (self._loose or name != EXTRA)]:
             raise SinkError(_lacks(self._file.path, missing))
         return names
+
+
+def unguarded(field: str) -> str:
+    """A field as it was before it was guarded.
+
+    >>> unguarded("'=1+2"), unguarded("'s"), unguarded(field("'=1"))
+    ('=1+2', "'s", "'=1")
+    """
+    return field[1:] if field[:1] == "'" and _runs(field) else field
+
+
+def _runs(text: str) -> bool:
+    """Whether a spreadsheet would run it, or it looks as if it had been guarded from that."""
+    return text.lstrip("'")[:1] in FORMULA
 
 
 def records(rows: Sequence[Sequence[Any]]) -> bytes:

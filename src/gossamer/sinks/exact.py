@@ -8,9 +8,11 @@ is a SinkError.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +22,9 @@ from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "user.gossamer"
-_TAIL = 64
+_CUT = "user.gossamer.cut"
+TAIL = 64
+"""Bytes by which the end of what was written is known again."""
 
 
 def failure(path: str, error: OSError) -> GossamerError:
@@ -82,6 +86,14 @@ def write_mark(fd: int, mark: Mark) -> None:
     os.fsync(fd)
 
 
+def _cut(fd: int) -> bytes:
+    """What tells one cut of a file from the next, by whichever process of the crawl: the store forgot what was written there."""
+    try:
+        return os.getxattr(fd, _CUT)
+    except (OSError, AttributeError):
+        return b""
+
+
 def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
     """Make sure that bytes beyond `committed` are this crawl's to cut, and mark the output as being written by it.
 
@@ -121,8 +133,8 @@ class ExactFile:
         self._owner = owner.replace(" ", "_")
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
-        self._last = (0, b"")
-        """Length after our last append, and the bytes that then stood before it."""
+        self._last, self._cut = (0, b""), b""
+        """Length after our last append, and the bytes that then stood before it; what told of the last cut."""
 
     def target(self) -> str:
         """Absolute path of the file."""
@@ -173,6 +185,9 @@ class ExactFile:
     @contextmanager
     def _locked(self, create: bool) -> Iterator[int]:
         try:
+            if self._fd >= 0 and self._made_anew(create):
+                os.close(self._fd)
+                self._fd, self._last = -1, (0, b"")
             if self._fd < 0:
                 flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
                 self._fd = os.open(self.path, flags, 0o666)
@@ -190,6 +205,19 @@ class ExactFile:
         except OSError as error:
             raise failure(self.path, error) from error
 
+    def _made_anew(self, create: bool) -> bool:
+        """Whether another process of the crawl removed the file and maybe made it again: the store forgot a commit of ours."""
+        try:
+            there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return create
+        try:
+            found = os.fstat(there)
+            mark = read_mark(there) if (found.st_dev, found.st_ino) != self._inode and self._owner else None
+            return mark is not None and mark.owner == self._owner
+        finally:
+            os.close(there)
+
     def _check(self, fd: int, committed: int) -> int:
         """The size of the file, which is ours up to `committed`."""
         seen = os.stat(self.path)
@@ -203,13 +231,17 @@ class ExactFile:
             )
         own(self.path, fd, self._owner, committed, size)
         if committed:
-            tail = os.pread(fd, min(_TAIL, committed), max(0, committed - _TAIL))
-            if (self._ends and tail[-1:] != self._ends) or (committed == self._last[0] and tail != self._last[1]):
+            tail = os.pread(fd, min(TAIL, committed), max(0, committed - TAIL))
+            changed = committed == self._last[0] and tail != self._last[1] and _cut(fd) == self._cut
+            if changed or (self._ends and tail[-1:] != self._ends):
                 raise SinkError(f"{self.path} was changed by somebody else before byte {committed}: give another -o")
         return size
 
     def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:
         if size > committed:
+            if self._owner:
+                with contextlib.suppress(OSError, AttributeError):
+                    os.setxattr(fd, _CUT, secrets.token_bytes(8))
             os.ftruncate(fd, committed)
         try:
             write_at(fd, committed, data)
@@ -220,6 +252,7 @@ class ExactFile:
         length = committed + len(data)
         self._last = (
             length,
-            data[-_TAIL:] if len(data) >= _TAIL else os.pread(fd, min(_TAIL, length), max(0, length - _TAIL)),
+            data[-TAIL:] if len(data) >= TAIL else os.pread(fd, min(TAIL, length), max(0, length - TAIL)),
         )
+        self._cut = _cut(fd)
         return length

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from gossamer.errors import SinkAway, UsageError
 from gossamer.sinks.away import Away
 from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.sinks.formats import AWAY
+from gossamer.sinks.place import AWAY
 
 OFF = "off"
 """What stands for a place where files are not to be fetched."""
@@ -23,12 +23,12 @@ PIECE = 1 << 20
 
 def place(spec: str) -> str:
     """What stands after `--files`: a folder made absolute, a URL as it is. Raises UsageError."""
-    scheme, colon, _ = spec.partition("://")
-    if colon and scheme not in AWAY:
+    scheme, colon, rest = spec.partition("://")
+    if colon and (scheme.lower() not in AWAY or not rest.strip("/") or rest.startswith("/")):
         raise UsageError(
             f"--files {spec}: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
         )
-    return spec if colon or spec == OFF else os.path.abspath(spec)
+    return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 
 
 class Files:

@@ -12,15 +12,26 @@ from gossamer.errors import UsageError
 from gossamer.masking import mask
 from gossamer.parts import FileSink, TableSink
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.place import FORMS, Place, check, place
+from gossamer.sinks.place import AWAY, FORMS, SCHEMES, Place, check, place
 from gossamer.visit import LINKS, Row
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
 """Formats that keep answers whole, and take nothing else."""
-AWAY = ("s3", "gs", "hdfs", "webhdfs")
-"""Schemes of stores of objects, to which what keeps answers whole is sent."""
 _NAMES = ".jsonl .csv .parquet .sqlite .warc.gz"
+_OBJECTS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER"
+_PACKED = ("gz", "bz2", "xz", "zst", "zip")
+_MEANT = {
+    "json": "jsonl",
+    "ndjson": "jsonl",
+    "jl": "jsonl",
+    "db": "sqlite",
+    "sqlite3": "sqlite",
+    "pq": "parquet",
+    "tsv": "csv",
+    "xlsx": "csv",
+}
+"""Endings that others have for what we have, or for its like."""
 
 
 class Output(NamedTuple):
@@ -43,8 +54,11 @@ def parse(spec: str) -> Output:
         return Output(
             away(spec.removeprefix("objects:")) if "://" in spec else spec.removeprefix("objects:"), "objects"
         )
-    if spec.partition("://")[0] in AWAY:
+    scheme, mark, rest = spec.partition("://")
+    if mark and scheme.lower() in AWAY:
         return Output(away(spec), "warc")
+    if mark and scheme.lower() in ("file", "sqlite"):
+        raise UsageError(f"-o {_shown(spec)}: a file is named by its path alone: write {_shown(rest)}")
     if "://" in spec:
         return Output(spec, check(spec))
     path, colon, forced = spec.rpartition(":")
@@ -52,29 +66,29 @@ def parse(spec: str) -> Output:
         raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
     if colon and forced.lower() in FORMATS and path:
         return Output(path, forced.lower())
+    _slip(spec)
     if colon and "." not in forced and "/" not in forced and path:
-        raise UsageError(f"-o {spec}: no format {forced!r}{_nearest(forced)}; formats are {', '.join(FORMATS)}")
+        raise UsageError(f"-o {_shown(spec)}: no format {forced!r}{_nearest(forced)}; formats are {', '.join(FORMATS)}")
     name = os.path.basename(spec.rstrip("/"))
-    stem, dot, ending = name.rpartition(".")
-    if dot and stem and ending.lower() in FORMATS:
-        return Output(spec.rstrip("/"), ending.lower())
+    stem, _, ending = name.rpartition(".")
     if name.lower().endswith(".warc.gz") and len(name) > len(".warc.gz"):
-        return Output(spec, "warc")
-    if not name or not dot or not stem or name == ".warc.gz":
+        return Output(spec.rstrip("/"), "warc")
+    if stem and ending.lower() in FORMATS and ending.lower() != "warc":
+        return Output(spec.rstrip("/"), ending.lower())
+    if not stem or not ending or name == ".warc.gz":
         raise UsageError(f"-o {spec!r} names no format: end it in one of {_NAMES}, or write FILE:FORMAT")
-    raise UsageError(
-        f"-o {spec}: no format for .{ending}{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"
-    )
+    raise UsageError(f"-o {_shown(spec)}: no format for .{_shown(ending)}{_instead(stem, ending)}")
 
 
 def away(url: str) -> str:
     """A URL of a store of objects: `s3://BUCKET/PREFIX`. Raises UsageError."""
     scheme, _, rest = url.partition("://")
-    if scheme not in AWAY or not rest.partition("?")[0].strip("/"):
-        raise UsageError(f"-o {mask(url)}: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER")
-    if rest.partition("?")[0].lower().endswith(tuple(f".{one}" for one in FORMATS if one not in WHOLE)):
+    bucket = rest.partition("?")[0].rstrip("/")
+    if scheme.lower() not in AWAY or not bucket or bucket.startswith("/"):
+        raise UsageError(f"-o {mask(url)}: write {_OBJECTS}")
+    if bucket.lower().endswith(tuple(f".{one}" for one in FORMATS if one not in WHOLE)):
         raise UsageError(f"-o {mask(url)}: a store of objects takes whole pages alone; write rows to a file")
-    return url
+    return f"{scheme.lower()}://{rest}"
 
 
 def whole(specs: Sequence[str]) -> bool:
@@ -214,8 +228,38 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str) -> Fi
     return Warc(path, folder=not path.lower().endswith(".warc.gz"), overwrite=overwrite, owner=owner)
 
 
+def _slip(spec: str) -> None:
+    """Raises UsageError where a store or a format stands before a colon, as if the rest were its path."""
+    word, colon, rest = spec.partition(":")
+    named, kind = word.lower(), SCHEMES.get(word.lower())
+    if named == "objects" and colon:
+        raise UsageError("-o objects: names no folder: write objects:FOLDER, or objects:s3://BUCKET/PREFIX")
+    if rest.lower() == "objects":
+        raise UsageError(f"-o {_shown(spec)}: write objects:{_shown(word)}")
+    if not rest or not (kind or named in AWAY or named in ("file", *FORMATS)):
+        return
+    form = FORMS[kind][0] if kind else _OBJECTS if named in AWAY else rest if named == "file" else f"{rest}:{named}"
+    raise UsageError(f"-o {named}:...: write {_shown(form)}; a file of that name is ./{named}:...")
+
+
+def _instead(stem: str, ending: str) -> str:
+    """What to write instead of an ending that is none."""
+    inner = stem.rpartition(".")[2].lower()
+    if ending.lower() == "warc" or inner == "warc":
+        name = stem if inner == "warc" else f"{stem}.warc"
+        return f": it is packed, write {_shown(name)}.gz, or {_shown(name)}/:warc for a folder of parts"
+    if ending.lower() in _PACKED and inner in FORMATS:
+        return f": rows are not packed, write {_shown(stem)}"
+    return f"{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() else repr(text)
+
+
 def _nearest(word: str) -> str:
     import difflib
 
-    close = difflib.get_close_matches(word.lower().lstrip("."), FORMATS, 1, 0.5)
+    word = word.lower().strip(". ")
+    close = [_MEANT[word]] if word in _MEANT else difflib.get_close_matches(word, FORMATS, 1, 0.5)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -27,6 +27,8 @@ SCHEMES = {
     "valkey": "valkey", "valkeys": "valkey", "redis": "valkey", "rediss": "valkey", "kafka": "kafka",
     "https+webhook": "webhook", "http+webhook": "webhook", "cassandra": "cassandra",
 }  # fmt: skip
+AWAY = ("s3", "gs", "hdfs", "webhdfs")
+"""Schemes of stores of objects, to which what keeps answers whole is sent."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
@@ -56,7 +58,7 @@ def check(spec: str) -> str:
     if kind is None:
         close = difflib.get_close_matches(scheme, SCHEMES, 1, 0.6)
         hint = f" (did you mean {close[0]}://?)" if close else ""
-        known = ", ".join(f"{name}://" for name in SCHEMES)
+        known = ", ".join(f"{name}://" for name in (*SCHEMES, *AWAY))
         raise UsageError(f"-o {mask(spec)}: no store {scheme}://{hint}; stores are {known}")
     form, ours = FORMS[kind]
     try:

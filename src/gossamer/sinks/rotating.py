@@ -79,12 +79,22 @@ class Rotating:
         return length
 
     def settle(self, committed: int) -> int:
-        """Drop the parts beyond `committed`; where the part begins that takes what comes next."""
+        """Drop the parts of which nothing is committed; where the part begins that takes what comes next."""
         starts = self.starts()
-        for start in [start for start, here in starts.items() if here and start > committed]:
+        for start in [start for start, here in starts.items() if here and start >= committed and start]:
             self._drop(start)
+            del starts[start]
         last = max((start for start in starts if start <= committed), default=0)
         return last if starts.get(last, True) else committed  # all up to here was sent away
+
+    def ends_so(self, start: int, end: int, tail: bytes) -> bool:
+        """Whether byte `end` of a part that begins at `start` still comes after `tail`; what was sent away stays as it is."""
+        try:
+            with open(self.where(start), "rb") as file:
+                file.seek(end - start - len(tail))
+                return file.read(len(tail)) == tail
+        except FileNotFoundError:
+            return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
         """The exact file of a part; lengths in it count from its own beginning."""

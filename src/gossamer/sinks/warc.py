@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from gossamer.sinks import cdxj
+from gossamer.sinks.exact import TAIL
 from gossamer.sinks.members import Records
 from gossamer.sinks.rotating import Rotating
 from gossamer.visit import Raw, Row
@@ -13,6 +16,17 @@ MOST = 1 << 30
 """Bytes after which the next part begins."""
 SMALL = 32 << 10
 """Bytes of a body whose record is made on the loop: 30 us, where the thread takes twice that; of this many a fifth of a millisecond."""
+LATELY = 1000
+"""Appends of ours that are known again: more than a store that lost its last second forgets."""
+
+
+class Wrote(NamedTuple):
+    """An append of ours: bytes `at` to `end` of the output, and the last ones of them, in the part that begins at `start`."""
+
+    at: int
+    end: int
+    start: int
+    tail: bytes
 
 
 class Warc:
@@ -25,6 +39,7 @@ class Warc:
         self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner)
         self._records, self._most, self._ended = Records(), most, ended
         self._overwrite = overwrite
+        self._wrote: deque[Wrote] = deque(maxlen=LATELY)
 
     def target(self) -> str:
         """Absolute path of the first part, or of the folder."""
@@ -51,7 +66,7 @@ class Warc:
         """See `parts.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        self._records.begin(committed)  # also where nothing follows: others may write there before we do again
+        self._recall(committed)  # also where nothing follows: others may write there before we do again
         if not raws:
             if start < committed or not committed:
                 self.parts.file(start).append(committed - start, b"")
@@ -62,13 +77,25 @@ class Warc:
         data, lines = self._made(raws, start, committed)
         where = self.parts.where(start)
         cdxj.note(where, committed - start, committed - start + len(data), lines)
-        return start + self.parts.file(start).append(committed - start, data)
+        end = start + self.parts.file(start).append(committed - start, data)
+        self._wrote.append(Wrote(committed, end, start, data[-TAIL:]))
+        return end
 
     def close(self, committed: int) -> None:
         """End the last part at `committed` bytes; a run that goes on writes on in it."""
         start = self.parts.settle(committed)
         if start < committed or not committed:
             self._end(start, committed)
+
+    def _recall(self, committed: int) -> None:
+        """Forget the bodies of ours that are cut, also where others wrote since: a store may come back without its last commits."""
+        known, cut = bool(self._wrote), committed
+        while self._wrote and not self._stands(self._wrote[-1], committed):
+            cut = min(cut, self._wrote.pop().at)
+        self._records.begin(cut if self._wrote or not known else 0)
+
+    def _stands(self, wrote: Wrote, committed: int) -> bool:
+        return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.Line]]:
         """The records that follow on `committed` bytes, and their lines in the index."""

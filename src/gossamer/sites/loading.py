@@ -17,7 +17,7 @@ from typing import Any
 from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.item import Item
+from gossamer.item import Item, pressed
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 from gossamer.pipeline import gates
@@ -173,7 +173,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
     except BaseException as error:
         del sys.modules[name]
-        if isinstance(error, KeyboardInterrupt):
+        if pressed(error):
             raise
         own = isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == path.resolve()
         what = error.msg if isinstance(error, SyntaxError) and own else f"{type(error).__name__}: {error}"

@@ -59,12 +59,12 @@ class Making:
         name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
         try:
             fields = Fields(items.plain(item), name, known)
-        except Exception as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
+            if known is not None and loose:
+                for field, default in known.defaults.items():
+                    if field not in fields:
+                        fields[field] = default()
+        except BaseException as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
             return _unwritten(Made(name, {}), item, error)
-        if known is not None and loose:
-            for field, default in known.defaults.items():
-                if field not in fields:
-                    fields[field] = default()
         given = fields.pop("_key", None) if loose else None
         end = through(self._steps, fields, view)
         made = Made(
@@ -79,7 +79,7 @@ class Making:
                 made.names, made.beyond = self._named(cls, made.fields, view)
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
             made.content = xxhash.xxh3_64_hexdigest(content(said))
-        except Exception as error:  # noqa: BLE001 - what a step put there
+        except BaseException as error:  # noqa: BLE001 - what a step put there
             return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
         made.key = "" if key is None else str(key)
@@ -117,11 +117,15 @@ class Making:
         return found
 
 
-def _unwritten(made: Made, item: Any, error: Exception) -> Made:
+def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
     """An item with values that cannot be written, kept aside with what of it can."""
+    if items.pressed(error):
+        raise error
     try:
         made.fields, wrong = items.told(item)
-    except Exception:  # noqa: BLE001 - a model that does not even give its fields
+    except BaseException as own:
+        if items.pressed(own):
+            raise
         wrong = {}
     made.faults = [Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()] or [
         Fault(None, None, f"it cannot be written: {items.said(error)}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.item import is_item, said
+from gossamer.item import is_item, pressed, said
 from gossamer.parsing.view import NEEDS, View
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
@@ -59,9 +59,9 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         with redirect_stdout(sys.stderr):  # stdout is for data
             yielded = function.call(view)
             _sort(yielded if yielded is not None else (), view, parsed)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
+    except BaseException as error:
+        if pressed(error):
+            raise
         detail = _detail(loaded.path, error, function.call, yielded)
         return Parsed(error="parse", detail=detail, function=function.name)
     return parsed
@@ -80,9 +80,9 @@ def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: Vi
             _sort(follow(view), view, parsed)
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - as in run
+    except BaseException as error:
+        if pressed(error):
+            raise
         return [], _detail(loaded.path, error, follow, None)
     return parsed.requests, None
 
