@@ -13,7 +13,8 @@ import xxhash
 
 from gossamer import sketch
 from gossamer.item import said
-from gossamer.pipeline.schema import Fault, Schema
+from gossamer.pipeline.models import Fault
+from gossamer.pipeline.schema import Schema
 from gossamer.sketch import Sketch
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
@@ -21,9 +22,9 @@ _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 class Fields(dict[str, Any]):
     """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped dict), and by what it is
-    compared with others (`alike`): `sketch`, `once`."""
+    compared with others (`alike`): `sketch`, `once`. `made`: what the page function yielded, where that was no dict."""
 
-    __slots__ = ("kind", "once", "schema", "sketch")
+    __slots__ = ("kind", "made", "once", "schema", "sketch")
 
     def __init__(
         self,
@@ -32,9 +33,10 @@ class Fields(dict[str, Any]):
         schema: Schema | None = None,
         sketch: Sketch | None = None,
         once: bool = False,
+        made: Any = None,
     ) -> None:
         super().__init__(fields)
-        self.kind, self.schema, self.sketch, self.once = kind, schema, sketch, once
+        self.kind, self.schema, self.sketch, self.once, self.made = kind, schema, sketch, once, made
 
 
 Step = Callable[[Fields, Any], Any]
@@ -91,7 +93,9 @@ def _dirty(text: str) -> bool:
 
 def validate(item: Fields, page: Any = None) -> None:
     """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it. Raises Bad."""
-    if item.schema is not None and (faults := item.schema.faults(item, page.page.fetched_at if page else 0.0)):
+    if item.schema is not None and (
+        faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
+    ):
         raise Bad(faults)
 
 
@@ -186,7 +190,11 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
                     None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
                 )
                 return Outcome(item, faults=[fault])
-            item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema, item.sketch, item.once)
+            item = (
+                made
+                if isinstance(made, Fields)
+                else Fields(made, item.kind, item.schema, item.sketch, item.once, item.made)
+            )
     return Outcome(item)
 
 
