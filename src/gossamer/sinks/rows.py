@@ -56,7 +56,12 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
         data = _decode(line)
     except (ValueError, RecursionError):
         data = None
-    return encode([fitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+    return encode([refitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+
+
+def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
+    """A row of a journal once more: a field without a value needs no column."""
+    return fitted(columns, {name: value for name, value in data.items() if value is not None})
 
 
 def fitted(columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
