@@ -259,6 +259,20 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
     assert gzip.decompress(member(b"said", head, body, packed)) == b"said" + head + body + b"\r\n\r\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2024", 1704067200), ("2024-02", 1706745600), ("2024-02-01", 1706745600), ("20240201103000", 1706783400),
+        ("2024-02-01T10:30Z", 1706783400), ("2024-02-01T10:30:00", 1706783400), ("2024-02-01T11:30:00.5+01:00", 1706783400.5),
+        ("", 0), ("99", 0), ("yesterday", 0), ("99999999999999999", 0),
+    ],
+)  # fmt: skip
+def test_dates_of_other_tools(text: str, seconds: float) -> None:
+    from gossamer.collectors.warc import _moment
+
+    assert _moment(text) == seconds
+
+
 @given(st.floats(0, 4e9))
 def test_a_date_gives_the_float_back(at: float) -> None:
     from gossamer.collectors.warc import _moment

@@ -27,6 +27,9 @@ from gossamer.page import Headers
 from gossamer.visit import Asked
 
 MOST_SKIPPED = 1000
+_OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
+"""Of what other tools keep records beside pages."""
+_NEWYEAR = "00000101000000"
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -137,6 +140,8 @@ class Warc:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
             return None  # of the latter: the page is as it was, and what was stored then counts
+        if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
+            return None  # no page: it is as it should be
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
         asked = asked_of(found)
@@ -294,6 +299,9 @@ def _moment(text: str) -> float:
 
 @lru_cache(maxsize=100)
 def _second(text: str) -> int:
-    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if text.isdecimal() and len(text) >= 4:  # a year alone, or all without marks
+        found = datetime.strptime(f"{text}{_NEWYEAR[len(text) :]}", "%Y%m%d%H%M%S")
+    else:
+        found = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text.replace("Z", "+00:00"))
     found = found if found.tzinfo else found.replace(tzinfo=UTC)
     return int(found.replace(microsecond=0).timestamp())
