@@ -40,6 +40,8 @@ class Schema:
     def __init__(self, cls: type) -> None:
         self.cls, self.names = cls, names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
+        self.blank = _blank(cls, self.defaults)
+        """The fields whose default is an empty text."""
         alone = modelled(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
@@ -125,6 +127,13 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
             elif field.default is not dataclasses.MISSING:
                 found[field.name] = functools.partial(_same, field.default)
     return found
+
+
+def _blank(cls: Any, defaults: dict[str, Callable[[], Any]]) -> frozenset[str]:
+    found = {name: made() for name, made in defaults.items() if isinstance(made, functools.partial)}
+    if modelled(cls):
+        found = {name: field.default for name, field in cls.model_fields.items()}
+    return frozenset(name for name, value in found.items() if isinstance(value, str) and not value)
 
 
 def _same(value: Any) -> Any:

@@ -65,7 +65,8 @@ class Outcome(NamedTuple):
 
 
 def clean(item: Fields, page: Any = None) -> None:
-    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None.
+    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None,
+    but where the default of its field is one.
 
     >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
     {'title': 'A tale', 'tags': ['x', None]}
@@ -73,7 +74,8 @@ def clean(item: Fields, page: Any = None) -> None:
     for name, value in item.items():
         if type(value) is str:
             if _dirty(value):
-                item[name] = _cleaned(value)
+                blank = "" if item.schema is not None and name in item.schema.blank else None
+                item[name] = _cleaned(value) or blank
         elif type(value) is list and any(type(part) is str and _dirty(part) for part in value):
             item[name] = [_cleaned(part) if type(part) is str else part for part in value]
 
