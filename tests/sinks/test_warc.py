@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
+from gossamer.collectors import stream
 from gossamer.collectors.archive import key
 from gossamer.collectors.warc import Warc as Reader
 from gossamer.errors import SinkError
@@ -268,16 +269,12 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
     ],
 )  # fmt: skip
 def test_dates_of_other_tools(text: str, seconds: float) -> None:
-    from gossamer.collectors.warc import _moment
-
-    assert _moment(text) == seconds
+    assert stream.moment(text) == seconds
 
 
 @given(st.floats(0, 4e9))
 def test_a_date_gives_the_float_back(at: float) -> None:
-    from gossamer.collectors.warc import _moment
-
-    assert _moment(moment(at)) == float(f"{at:.9f}")
+    assert stream.moment(moment(at)) == float(f"{at:.9f}")
 
 
 def test_the_digest_is_that_of_the_body_as_received(tmp_path: Path) -> None:
