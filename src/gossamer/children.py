@@ -7,6 +7,7 @@ within ten seconds. They share the output files under the crawl's output lock.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import sys
@@ -125,7 +126,8 @@ def main() -> int:
         said, code = str(error), error.exit_code
     except Exception:  # noqa: BLE001 - the door tells of it
         said, code = traceback.format_exc(), 1
-    print(said, file=door, flush=True)
+    with contextlib.suppress(BrokenPipeError):  # the door was killed
+        print(said, file=door, flush=True)
     os._exit(code)  # a thread may still read the leash
 
 

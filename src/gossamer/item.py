@@ -190,6 +190,8 @@ def _based(value: Any) -> Any:
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)
+    if hasattr(value, "unicode_string"):  # an address of pydantic's
+        return str(value)
     raise TypeError(f"a {type(value).__name__} has no form in JSON")
 
 

@@ -71,11 +71,14 @@ def written(path: Path, packed: bool) -> Path:
             warc_headers_dict={"WARC-Date": "2024-03-01T10:00:00Z"},
         )  # fmt: skip
         writer.write_record(resource)
-        writer.write_record(
-            writer.create_warc_record(
-                "dns:e.com", "response", payload=io.BytesIO(b"1.1.1.1"), warc_content_type="text/dns"
+        for beside in (
+            "dns:e.com",
+            "<metadata://gnu.org/software/wget/warc/wget.log>",
+            "gopher:e.com",
+        ):  # the first two are no pages
+            writer.write_record(
+                writer.create_warc_record(beside, "resource", payload=io.BytesIO(b"1"), warc_content_type="text/dns")
             )
-        )
     return path
 
 
@@ -97,7 +100,7 @@ async def test_all_kinds_of_records(packed: bool, tmp_path: Path) -> None:
     for absent in ("lost", "none"):
         assert good(await collector.collect(Request(f"http://e.com/{absent}"), {})).status == 404
     assert [one.partition(": ")[2] for one in collector.skipped] == [
-        "a revisit of http://e.com/lost, whose original is not in the file", "a response of dns:e.com",
+        "a revisit of http://e.com/lost, whose original is not in the file", "a resource of gopher:e.com",
     ]  # fmt: skip
     await collector.close()
 

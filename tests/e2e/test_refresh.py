@@ -34,6 +34,8 @@ class Shop:
         self.moved = {"/old": "/new"}
         self.pages["/new"] = "<title>New</title>"
         self.shut = ""
+        self.lies: dict[str, str] = {}
+        """Pages that are said to be as they were though nobody asked, with a tag."""
         self.answers: Counter[tuple[str, int]] = Counter()
         self.url = ""
         self.stops: asyncio.Event | None = None
@@ -46,6 +48,8 @@ class Shop:
             return 302, f"Location: {self.moved[path]}\r\n", b""
         if (page := self.pages.get(path)) is None:
             return 404, "", b"<title>Not here</title>"
+        if path in self.lies:
+            return 304, f"ETag: {self.lies[path]}\r\n", b""
         tag = f'"{hash(page)}"' if path in self.tagged else None
         if tag is not None and headers.get("if-none-match") == tag:
             return 304, f"ETag: {tag}\r\n", b""
@@ -214,3 +218,17 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
         ("https://a.example/", 0, None, "2"), ("https://b.example/", 2, "page", ""),
     ]  # fmt: skip
     assert [path.name for path in tmp_path.iterdir()] == [known.NAME]
+
+
+async def test_a_tag_that_came_with_an_unasked_304_is_not_believed_to_be_of_our_page(
+    shop: Shop, tmp_path: Path
+) -> None:
+    await run(shop, tmp_path)
+    shop.pages["/13"] += " and more"
+    shop.lies["/13"] = f'"{hash(shop.pages["/13"])}"'
+    summary, rows = await run(shop, tmp_path, refresh=True)
+    assert (summary.unchanged, rows, shop.answers["/13", 304]) == (22, [], 1)
+    shop.lies = {}
+    shop.tagged.add("/13")
+    summary, rows = await run(shop, tmp_path, refresh=True)
+    assert [row["url"] for row in rows] == [f"{shop.url}13"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 import annotated_types
@@ -174,3 +176,28 @@ def test_marks_that_pydantic_does_not_know_are_judged_in_a_model_too() -> None:
     for bad in ({"sku": "X"}, {"price": "0"}, {"grams": 51}, {"picked": "2020-01-20"}, {"picked": date(2036, 1, 1)}):
         ((field, value),) = bad.items()
         assert [fault[:2] for fault in schema(Sold).faults({**good, **bad}, NOW)] == [(field, value)]
+
+
+class Word(str):
+    __slots__ = ()
+
+
+@dataclasses.dataclass
+class Inner:
+    at: PurePath
+    again: list[Inner] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Odd:
+    word: Word
+    path: PurePath | None
+    many: list[OrderedDict[str, int]]
+    inner: Inner
+    n: int
+
+
+def test_a_field_of_a_users_own_class_is_not_judged_by_what_it_is_written_as() -> None:
+    fields = plain(Odd(Word("a"), PurePath("b"), [OrderedDict(a=1)], Inner(PurePath("c")), 1))
+    assert schema(Odd).faults(fields, NOW) == []
+    assert [fault.field for fault in schema(Odd).faults({**fields, "n": "x"}, NOW)] == ["n"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 from gossamer import Item, Site
@@ -13,7 +15,8 @@ from gossamer.errors import ConfigError
 from gossamer.page import Page
 from gossamer.parsing.view import View
 from gossamer.pipeline import Unwanted, clean, deduplicate, validate
-from gossamer.pipeline.steps import ready
+from gossamer.pipeline.schema import schema
+from gossamer.pipeline.steps import Fields, ready
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.making import Made, Making, aside
 from gossamer.sites.running import run
@@ -119,3 +122,29 @@ def test_a_step_is_a_callable_and_item_a_class() -> None:
         Site("s", steps=("clean",))
     with pytest.raises(ConfigError, match="no class of items"):
         Site("s").page(item="Pot")
+
+
+class Noted(Item):
+    name: str
+    note: str = ""
+    more: str | None = None
+
+
+@dataclasses.dataclass
+class Data:
+    name: str
+    note: str = ""
+    more: str | None = None
+
+
+class Model(pydantic.BaseModel):
+    name: str
+    note: str = ""
+    more: str | None = None
+
+
+@pytest.mark.parametrize("cls", [Noted, Data, Model])
+def test_an_empty_text_stays_where_it_is_the_default_of_its_field(cls: type) -> None:
+    item = Fields({"name": " ", "note": "\t", "more": ""}, "a", schema(cls))
+    clean(item)
+    assert item == {"name": None, "note": "", "more": None}

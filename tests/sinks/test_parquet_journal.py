@@ -127,3 +127,14 @@ def test_a_journal_that_lost_bytes_is_said_so(at: int, tmp_path: Path) -> None:
         file.write(b"\xff" * 200)
     with pytest.raises(SinkError, match="damaged"):
         out.close(length)
+
+
+@pytest.mark.parametrize("count", [3, MANY])
+def test_what_was_written_before_with_other_columns_is_kept_when_a_crawl_goes_on(count: int, tmp_path: Path) -> None:
+    out = sink(tmp_path / "out", page_columns(text=True))
+    length = out.append(out.prepare(), [*pages(0, count - 1, text="kept"), page(count - 1, text=None)])
+    later = sink(tmp_path / "out", page_columns(links=True))
+    later.close(later.append(length, [page(count, out_links=["a"])]))
+    found = read(tmp_path / "out")
+    assert [row["_extra"] for row in found] == ['{"text":"kept"}'] * (count - 1) + [None] * 2
+    assert found[-1]["out_links"] == ["a"]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
+from gossamer.collectors import stream
 from gossamer.collectors.archive import key
 from gossamer.collectors.warc import Warc as Reader
 from gossamer.errors import SinkError
@@ -259,11 +260,21 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
     assert gzip.decompress(member(b"said", head, body, packed)) == b"said" + head + body + b"\r\n\r\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2024", 1704067200), ("2024-02", 1706745600), ("2024-02-01", 1706745600), ("20240201103000", 1706783400),
+        ("2024-02-01T10:30Z", 1706783400), ("2024-02-01T10:30:00", 1706783400), ("2024-02-01T11:30:00.5+01:00", 1706783400.5),
+        ("", 0), ("99", 0), ("yesterday", 0), ("99999999999999999", 0),
+    ],
+)  # fmt: skip
+def test_dates_of_other_tools(text: str, seconds: float) -> None:
+    assert stream.moment(text) == seconds
+
+
 @given(st.floats(0, 4e9))
 def test_a_date_gives_the_float_back(at: float) -> None:
-    from gossamer.collectors.warc import _moment
-
-    assert _moment(moment(at)) == float(f"{at:.9f}")
+    assert stream.moment(moment(at)) == float(f"{at:.9f}")
 
 
 def test_the_digest_is_that_of_the_body_as_received(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
 from isal import isal_zlib
@@ -12,6 +14,8 @@ from gossamer import url as urls
 
 PIECE = 64 << 10
 MOST_HEAD = 64 << 10
+_NEWYEAR = "00000101000000"
+"""What a date of digits alone may leave out."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
@@ -138,3 +142,24 @@ def header(head: bytes) -> Record:
     if not (length.isascii() and length.isdigit()):
         raise ValueError("it has no length")
     return Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))
+
+
+def moment(text: str) -> float:
+    """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it was written from."""
+    try:
+        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
+            return float(f"{_second(text[:19])}.{text[20:-1]}")
+        part = re.search(r"\.(\d+)", text)
+        return float(f"{_second(text)}.{part[1] if part else 0}")
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+@lru_cache(maxsize=100)
+def _second(text: str) -> int:
+    if text.isdecimal() and len(text) >= 4:  # a year alone, or all without marks
+        found = datetime.strptime(f"{text}{_NEWYEAR[len(text) :]}", "%Y%m%d%H%M%S")
+    else:
+        found = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text.replace("Z", "+00:00"))
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return int(found.replace(microsecond=0).timestamp())

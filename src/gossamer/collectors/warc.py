@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,11 +20,13 @@ from gossamer import url as urls
 from gossamer.collectors.archive import Kept, Places, key
 from gossamer.collectors.decoding import BROKEN
 from gossamer.collectors.heads import parse, version
-from gossamer.collectors.stream import MOST_HEAD, PIECE, Place, Record, Stream, header, record
+from gossamer.collectors.stream import MOST_HEAD, PIECE, Place, Record, Stream, header, moment, record
 from gossamer.page import Headers
 from gossamer.visit import Asked
 
 MOST_SKIPPED = 1000
+_OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
+"""Of what other tools keep records beside pages."""
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -137,6 +137,8 @@ class Warc:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
             return None  # of the latter: the page is as it was, and what was stored then counts
+        if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
+            return None  # no page: it is as it should be
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
         asked = asked_of(found)
@@ -249,7 +251,7 @@ def asked_of(found: Record) -> Asked:
 
 
 def _answer(found: Record, block: bytes, most: int) -> Kept | None:
-    at = _moment(found.fields.get("warc-date", ""))
+    at = moment(found.fields.get("warc-date", ""))
     if found.kind == "resource":
         headers: Headers = [("content-type", found.fields.get("content-type", "application/octet-stream"))]
         return Kept(200, headers, block[: most + 1], at, found.length)
@@ -279,21 +281,3 @@ def _unchunked(body: bytes) -> tuple[bytes, bool]:
         at = found.end() + size
         at += 2 if body[at : at + 2] == b"\r\n" else 1 if body[at : at + 1] == b"\n" else 0
     return (b"".join(out), False) if out else (body, True)
-
-
-def _moment(text: str) -> float:
-    """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it was written from."""
-    try:
-        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
-            return float(f"{_second(text[:19])}.{text[20:-1]}")
-        part = re.search(r"\.(\d+)", text)
-        return float(f"{_second(text)}.{part[1] if part else 0}")
-    except (ValueError, OverflowError):
-        return 0.0
-
-
-@lru_cache(maxsize=100)
-def _second(text: str) -> int:
-    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return int(found.replace(microsecond=0).timestamp())

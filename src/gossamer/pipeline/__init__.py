@@ -6,6 +6,7 @@ what it returns. One that raises keeps the item aside with its reason; `Unwanted
 | file | what it has |
 | --- | --- |
 | `schema` | what a class of items demands of its fields, and what is wrong with one |
+| `models` | the same of pydantic models |
 | `steps` | `clean`, `validate`, `deduplicate`, `alike`, and the loop that runs a site's steps |
 | `gates` | the grammar of `--fail-on` and `gates=` |
 | `window` | the last pages of each site, as the gates see them while a crawl runs |

@@ -1,7 +1,8 @@
 """What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its annotations say.
 
 `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`.
-A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself, but for the marks that it does not know.
+A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself (`models`), but for the marks that it
+does not know.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
+import msgspec.inspect
 
 from gossamer.item import Fresh, modelled, names
+from gossamer.pipeline.models import Check, Fault, Model
 
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "gt": (operator.gt, ">"), "ge": (operator.ge, ">="), "lt": (operator.lt, "<"), "le": (operator.le, "<="),
@@ -31,45 +34,37 @@ _NUMBERS = ("gt", "ge", "lt", "le")
 _UNION = (typing.Union, types.UnionType)
 
 
-class Fault(NamedTuple):
-    """What is wrong with an item: its field (None: all of it), the value there, why."""
-
-    field: str | None
-    value: Any
-    reason: str
-
-
-Check = Callable[[Any, float], str | None]
-"""A value and the moment the page was fetched -> what is wrong, or None."""
-
-
 class Schema:
     """What a class of items demands."""
 
     def __init__(self, cls: type) -> None:
         self.cls, self.names = cls, names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
-        self._model: Any = cls if modelled(cls) else None
+        self.blank = _blank(cls, self.defaults)
+        """The fields whose default is an empty text."""
+        alone = modelled(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
         self._numbers: list[str] = []
         for name, hint in _hints(cls).items():
-            judged, checks = _split(hint, self._model is not None)
+            judged, checks = _split(hint, alone)
             self._types[name] = judged if _judges(judged) else Any
             self._checks += [(name, check) for check in checks]
             if Decimal in _members(judged) and str not in _members(judged):
                 self._numbers.append(name)
+        self._model = Model(cls, self._checks) if alone else None
         self._whole: Any = msgspec.defstruct(cls.__name__, [
             (name, kind, msgspec.UNSET) if name in self.defaults else (name, kind) for name, kind in self._types.items()
         ], kw_only=True)  # fmt: skip
 
-    def faults(self, fields: dict[str, Any], now: float) -> list[Fault]:
-        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0: nobody knows.
+    def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
+        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0: nobody knows; `made`: what
+        the page function yielded, where that was no dict.
 
         A number of type Decimal that is given as text becomes one.
         """
         if self._model is not None:
-            return self._modelled(fields, now)
+            return self._model.faults(fields, now, made)
         try:
             read = msgspec.convert(fields, self._whole, str_keys=True)
         except (msgspec.ValidationError, TypeError):
@@ -102,28 +97,6 @@ class Schema:
                 bad.add(name)
         return found
 
-    def _modelled(self, fields: dict[str, Any], now: float) -> list[Fault]:
-        """What a pydantic model says, then our own marks on what it made of the fields that were given."""
-        try:
-            read = self._model.model_validate(fields, strict=False)
-        except ValueError as error:
-            told = getattr(error, "errors", None)
-            if told is None:
-                return [Fault(None, None, str(error))]
-            return [
-                Fault(".".join(map(str, one["loc"])) or None, one["input"] if one["loc"] else None, one["msg"])
-                for one in told(include_url=False, include_context=False)
-            ]
-        found: dict[str, Fault] = {}
-        for name, check in self._checks:
-            value = getattr(read, name, None) if name in read.model_fields_set else None
-            if value is not None and name not in found and (why := check(value, now)):
-                found[name] = Fault(name, fields.get(name, value), why)
-        for name, value in fields.items():
-            if type(value) is str and isinstance(number := getattr(read, name, None), Decimal):
-                fields[name] = number
-        return [*found.values()]
-
 
 @functools.cache
 def schema(cls: type) -> Schema:
@@ -154,6 +127,13 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
             elif field.default is not dataclasses.MISSING:
                 found[field.name] = functools.partial(_same, field.default)
     return found
+
+
+def _blank(cls: Any, defaults: dict[str, Callable[[], Any]]) -> frozenset[str]:
+    found = {name: made() for name, made in defaults.items() if isinstance(made, functools.partial)}
+    if modelled(cls):
+        found = {name: field.default for name, field in cls.model_fields.items()}
+    return frozenset(name for name, value in found.items() if isinstance(value, str) and not value)
 
 
 def _same(value: Any) -> Any:
@@ -237,11 +217,21 @@ def _told(bound: Any) -> str:
 
 
 def _judges(kind: Any) -> bool:
-    """Whether msgspec can judge a type."""
+    """Whether msgspec can judge a type, all that is in it included: of a user's class it knows objects, not what they are written as."""
     try:
         msgspec.convert(None, kind)
     except msgspec.ValidationError:
-        return True
+        pass
     except Exception:  # noqa: BLE001 - TypeError and its kin: a type it does not know
         return False
-    return True
+    return not _strange(msgspec.inspect.type_info(kind), set())
+
+
+def _strange(info: Any, seen: set[int]) -> bool:
+    """Whether there is a class in a type that msgspec has no form for."""
+    if isinstance(info, msgspec.inspect.CustomType):
+        return True
+    if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:
+        return False
+    seen.add(id(info))
+    return any(_strange(part, seen) for part in (info if isinstance(info, tuple) else msgspec.structs.astuple(info)))

@@ -13,7 +13,8 @@ import xxhash
 
 from gossamer import sketch
 from gossamer.item import pressed, said
-from gossamer.pipeline.schema import Fault, Schema
+from gossamer.pipeline.models import Fault
+from gossamer.pipeline.schema import Schema
 from gossamer.sketch import Sketch
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
@@ -21,9 +22,9 @@ _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 class Fields(dict[str, Any]):
     """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped dict), and by what it is
-    compared with others (`alike`): `sketch`, `once`."""
+    compared with others (`alike`): `sketch`, `once`. `made`: what the page function yielded, where that was no dict."""
 
-    __slots__ = ("kind", "once", "schema", "sketch")
+    __slots__ = ("kind", "made", "once", "schema", "sketch")
 
     def __init__(
         self,
@@ -32,9 +33,10 @@ class Fields(dict[str, Any]):
         schema: Schema | None = None,
         sketch: Sketch | None = None,
         once: bool = False,
+        made: Any = None,
     ) -> None:
         super().__init__(fields)
-        self.kind, self.schema, self.sketch, self.once = kind, schema, sketch, once
+        self.kind, self.schema, self.sketch, self.once, self.made = kind, schema, sketch, once, made
 
 
 Step = Callable[[Fields, Any], Any]
@@ -63,7 +65,8 @@ class Outcome(NamedTuple):
 
 
 def clean(item: Fields, page: Any = None) -> None:
-    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None.
+    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None,
+    but where the default of its field is one.
 
     >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
     {'title': 'A tale', 'tags': ['x', None]}
@@ -71,7 +74,8 @@ def clean(item: Fields, page: Any = None) -> None:
     for name, value in item.items():
         if type(value) is str:
             if _dirty(value):
-                item[name] = _cleaned(value)
+                blank = "" if item.schema is not None and name in item.schema.blank else None
+                item[name] = _cleaned(value) or blank
         elif type(value) is list and any(type(part) is str and _dirty(part) for part in value):
             item[name] = [_cleaned(part) if type(part) is str else part for part in value]
 
@@ -91,7 +95,9 @@ def _dirty(text: str) -> bool:
 
 def validate(item: Fields, page: Any = None) -> None:
     """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it. Raises Bad."""
-    if item.schema is not None and (faults := item.schema.faults(item, page.page.fetched_at if page else 0.0)):
+    if item.schema is not None and (
+        faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
+    ):
         raise Bad(faults)
 
 
@@ -186,7 +192,11 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
                     None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
                 )
                 return Outcome(item, faults=[fault])
-            item = made if isinstance(made, Fields) else Fields(made, item.kind, item.schema, item.sketch, item.once)
+            item = (
+                made
+                if isinstance(made, Fields)
+                else Fields(made, item.kind, item.schema, item.sketch, item.once, item.made)
+            )
     return Outcome(item)
 
 

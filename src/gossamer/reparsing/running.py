@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import time
 from collections import Counter
@@ -41,9 +42,10 @@ OFTEN = 1.0
 
 
 class State(msgspec.Struct):
-    """How far a run came. `given`: what must be the same for it to go on."""
+    """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know it, also when it goes on."""
 
     given: str
+    owner: str = ""
     batches: int = 0
     length: int = 0
     pages: int = 0
@@ -97,7 +99,7 @@ class Run:
         self._stored = [str(one) for one in stored]
         self._outputs, self._processes = outputs, processes
         self.shown: Shows | None = None
-        versions = {site.name: site.version for site in sites}
+        versions = {site.name: [site.version, repr(dict(site.site.args))] for site in sites}
         self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
         folder.mkdir(parents=True, exist_ok=True)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
@@ -109,8 +111,8 @@ class Run:
         keys = opened.keys()
         if not keys:
             raise ConfigError(f"{', '.join(self._stored)}: no page in it")
-        self.state = self._begun(keys)
         try:
+            self.state = self._begun(keys)
             self._read(opened, [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)], len(keys))
         finally:
             opened.shut()
@@ -128,9 +130,13 @@ class Run:
     def _begun(self, keys: Sequence[str]) -> State:
         """Where an earlier run over the same pages with the same sites ended, else the beginning."""
         pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
-        given = json.dumps([*self._given, pages], sort_keys=True)
+        given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
         known = self._known() if not self._fresh else None
-        return State(given) if known is None or known.done or known.given != given else known
+        if known is not None and not known.done and known.given == given:
+            return known
+        self.state = State(given, f"reparse-{secrets.token_hex(4)}")
+        self._save()  # before the lines go that an earlier one vouches for
+        return self.state
 
     def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:
         state, file = self.state, ExactFile(str(self.items), overwrite=True)
@@ -171,8 +177,7 @@ class Run:
         columns = item_columns(item for site in self.sites for items in site.items.values() for item in items)
         state = self.state
         sinks: list[Any] = [
-            open_output(spec, columns, overwrite=overwrite, owner=f"reparse-{os.getpid()}")
-            for spec, overwrite in self._outputs
+            open_output(spec, columns, overwrite=overwrite, owner=state.owner) for spec, overwrite in self._outputs
         ]
         with self.items.open("rb") as file:
             for sink in sinks:
@@ -206,8 +211,11 @@ class Run:
             sink.upsert(rows)
             return
         for one, part in sink.route(rows):
-            known = self.state.lengths.get(one.target())
-            self.state.lengths[one.target()] = one.append(one.prepare() if known is None else known, part)
+            name = one.target()
+            if name not in self.state.lengths:
+                self.state.lengths[name] = one.prepare()
+                self._save()
+            self.state.lengths[name] = one.append(self.state.lengths[name], part)
 
     def _known(self) -> State | None:
         try:
@@ -241,6 +249,12 @@ def reading(
 
     reader.keep = keep
     return partial(working.read, reader, why, opened, note)
+
+
+def _bytes(stored: Sequence[str]) -> int:
+    """How much lies there: pages that came since may be newer answers to the same addresses."""
+    files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
+    return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 
 
 def _row(line: bytes, columns: Columns) -> Row:

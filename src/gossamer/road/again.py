@@ -50,9 +50,7 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
     if before is not None and ("pages" in visit.counts or settle.action == "x"):
         _compare(visit, before, now)
         if now.status == 304:
-            now = msgspec.structs.replace(
-                before, etag=now.etag or before.etag, modified=now.modified or before.modified
-            )
+            now = _still(before, now)
     needs = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
     needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
     if request.priority:
@@ -88,6 +86,14 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
         return
     if all(row.kind == RAW for row in visit.rows) and "pages" in visit.counts:
         visit.counts["unchanged"] = 1
+
+
+def _still(before: Known, now: Known) -> Known:
+    """What is known after an answer 304. Its validators are those of the body that we have only where it answers one of ours: a server
+    that says 304 unasked speaks of a page that we may never have seen."""
+    if not (before.etag or before.modified):
+        return before
+    return msgspec.structs.replace(before, etag=before.etag or now.etag, modified=now.modified or before.modified)
 
 
 def _validator(value: str | None) -> str:

@@ -17,7 +17,7 @@ from gossamer.errors import SinkError
 from gossamer.sinks.columns import Column
 from gossamer.sinks.exact import failure
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.rows import fitted, frames, mended
+from gossamer.sinks.rows import frames, mended, refitted
 from gossamer.visit import Row
 
 _CHUNK = 256 << 10
@@ -58,7 +58,7 @@ def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
 def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False) -> None:
     """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few times 4 MiB.
 
-    `foreign`: the journal was written with other columns; what has none now goes to `_extra`.
+    `foreign`: the journal may have been written with other columns; what has none now goes to `_extra`.
     """
     schema = _schema(columns)
     try:
@@ -139,7 +139,7 @@ def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column])
         raise SinkError(f"{journal} is damaged ({error}): start anew with --fresh") from error
     if table.schema == schema:
         return table
-    return _read(encode([fitted(columns, row) for row in table.to_pylist()]), schema)
+    return _read(encode([refitted(columns, row) for row in table.to_pylist()]), schema)
 
 
 def _table(data: bytes, schema: Any, columns: Sequence[Column], foreign: bool) -> Any:

@@ -67,6 +67,8 @@ class Parquet:
         self._keep = keep
         self._at = at
         self._fit = False
+        self._before = 0
+        """What stands before it may have been written with other columns: by an earlier run, with other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
         """After our last append: its length, the start of the journal, when a name in the folder changed, when all were looked at."""
 
@@ -97,7 +99,8 @@ class Parquet:
                 with open(self._journal(start), "rb") as left:
                     whole = sum(took for *_, took in frames(left, _size(left.name)))
                 if whole:
-                    self._close_part(start, start + whole, foreign=True)
+                    self._before = max(self._before, start + whole)
+                    self._close_part(start, start + whole)
             self._sweep(0)
             parts, _ = _listing(self.path)
             _fits(self.path, [self._part(*one) for one in parts], self._columns)
@@ -163,7 +166,7 @@ class Parquet:
                 os.unlink(self._journal(start))
         if not self._fit:  # a site file may have changed since
             _fits(self.path, [self._part(*one) for one in parts if one[1] <= committed], self._columns)
-            self._fit = True
+            self._fit, self._before = True, committed
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
@@ -173,10 +176,11 @@ class Parquet:
             )
         return opened
 
-    def _close_part(self, start: int, end: int, foreign: bool = False) -> None:
+    def _close_part(self, start: int, end: int) -> None:
         """Turn the journal's bytes `start` to `end` into their part."""
         from gossamer.sinks.arrow import convert
 
+        foreign = start < self._before
         convert(self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign)
         self._at("written")
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))

@@ -3,6 +3,7 @@ batch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
@@ -56,12 +57,17 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
         data = _decode(line)
     except (ValueError, RecursionError):
         data = None
-    return encode([fitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+    return encode([refitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+
+
+def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
+    """A row of a journal once more: a field without a value needs no column."""
+    return fitted(columns, {name: value for name, value in data.items() if value is not None})
 
 
 def fitted(columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
-    """A row with one value for each column; what does not fit is null there and kept in `_extra`. `strict`: a text is JSON, too, where
-    the column is."""
+    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and infinity are null. `strict`: a
+    text is JSON, too, where the column is."""
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, kind in columns:
@@ -70,7 +76,7 @@ def fitted(columns: Sequence[Column], data: dict[str, Any], *, strict: bool = Fa
             row[name] = None
             continue
         row[name] = found = text(value) if strict and kind == "json" else _FIT[kind](value)
-        if found is None:
+        if found is None and not _no_number(value):
             extra[name] = value
     if not data.keys() <= row.keys():
         extra.update((name, value) for name, value in data.items() if name not in row)
@@ -86,7 +92,17 @@ def _int(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float | Decimal) and type(value) is not bool else None
+    if not isinstance(value, int | float | Decimal) or type(value) is bool or _no_number(value):
+        return None
+    try:
+        return found if math.isfinite(found := float(value)) else None
+    except OverflowError:
+        return None
+
+
+def _no_number(value: Any) -> bool:
+    """Whether a value is NaN or infinity: null in each store, as in JSON."""
+    return not math.isfinite(value) if type(value) is float else isinstance(value, Decimal) and not value.is_finite()
 
 
 def _str(value: Any) -> str | None:

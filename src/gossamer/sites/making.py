@@ -12,7 +12,8 @@ from gossamer import item as items
 from gossamer import url as urls
 from gossamer.assets import FILES, File, Named, marks
 from gossamer.parsing.view import View
-from gossamer.pipeline.schema import Fault, Schema, schema
+from gossamer.pipeline.models import Fault
+from gossamer.pipeline.schema import Schema, schema
 from gossamer.pipeline.steps import Fields, alike, clean, content, ready, through, validate
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.running import Parsed
@@ -58,7 +59,7 @@ class Making:
         cls = named if loose else type(item)
         name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
         try:
-            fields = Fields(items.plain(item), name, known)
+            fields = Fields(items.plain(item), name, known, made=None if loose else item)
             if known is not None and loose:
                 for field, default in known.defaults.items():
                     if field not in fields:
