@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.parsing.encodings import decode
+from gossamer.parsing.html import parse
+from gossamer.parsing.language import language
 from gossamer.parsing.prices import price
 from gossamer.parsing.products import product
 from gossamer.parsing.structured import structured, things
@@ -129,6 +131,19 @@ def goods(folder: Path) -> None:
         print(f"{'  ' + field:24} F1 {interval(counted_f1, scores)}")
 
 
+def languages(folder: Path) -> None:
+    """Articles and products: what the text says beside what the page declares."""
+    pages = rows(folder, "articles-zyte") + rows(folder, "products")
+    language(body(pages[0]), "")  # the model is loaded
+    found, cost = timed(language, pages)
+    declared = [parse(body(row), None, row["url"]).language for row in pages]
+    there = [(one, own) for one, own in zip(found, declared, strict=True) if own]
+    same = sum(one == own for one, own in there)
+    told = Counter(one for one, own in zip(found, declared, strict=True) if not own)
+    print(f"{'language':24} as declared: {same} of {len(there)}, else {[pair for pair in there if pair[0] != pair[1]]}")
+    print(f"{'':24} where none is declared: {dict(told)}, {cost}")
+
+
 def recipes(folder: Path) -> None:
     pages = rows(folder, "structured-recipes")
     found, cost = timed(structured, pages)
@@ -140,10 +155,10 @@ def recipes(folder: Path) -> None:
 def prices(folder: Path) -> None:
     known = rows(folder, "price-strings")
 
-    def right(parse: Callable[[Row], Any]) -> int:
+    def right(read: Callable[[Row], Any]) -> int:
         total = 0
         for row in known:
-            found = parse(row)
+            found = read(row)
             amount, currency = (found.amount, found.currency) if found else (None, None)
             wanted = None if row["amount"] is None else Decimal(row["amount"])
             total += amount == wanted and currency == row["currency"]
@@ -165,5 +180,6 @@ if __name__ == "__main__":
     data = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "shared" / "data")
     texts(data)
     goods(data)
+    languages(data)
     recipes(data)
     prices(data)

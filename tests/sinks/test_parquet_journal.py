@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -138,3 +140,17 @@ def test_what_was_written_before_with_other_columns_is_kept_when_a_crawl_goes_on
     found = read(tmp_path / "out")
     assert [row["_extra"] for row in found] == ['{"text":"kept"}'] * (count - 1) + [None] * 2
     assert found[-1]["out_links"] == ["a"]
+
+
+def test_numpy_is_not_needed(tmp_path: Path) -> None:
+    """Users have pyarrow without it; here another package brings it."""
+    code = """
+import sys
+sys.modules["numpy"] = None
+from pathlib import Path
+from sinks.test_parquet_journal import pages, put
+assert len(put(Path(sys.argv[1]) / "out", [pages(0, 5), pages(5, 200)])) == 205
+"""
+    tests = str(Path(__file__).parents[1])
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=given)
