@@ -19,7 +19,7 @@ from gossamer.collectors.kept import Kept as KeptObjects
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.extras import install
 from gossamer.sinks.archived import Archived
-from gossamer.sinks.away import Away
+from gossamer.sinks.away import Away, said
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
 
@@ -138,3 +138,10 @@ def test_wrong_credentials_and_no_bucket_are_told(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     with pytest.raises(SinkError, match="PermissionDenied"):
         Archived(store.url, str(tmp_path)).prepare()
+
+
+def test_without_credentials_it_says_what_to_set() -> None:
+    error = Exception(
+        "Unexpected (persistent) at write => signing http request\n\nSource:\n   failed to load signing credential"
+    )
+    assert "set AWS_ACCESS_KEY_ID" in said(error)

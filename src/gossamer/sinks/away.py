@@ -25,6 +25,10 @@ _TLS = ("certificate", "InvalidContentType")
 """What is said where no TLS is spoken, or nobody vouches for who speaks it."""
 ASKED, SENT = 8.0, 300.0
 """Seconds that a store may take to say whether it is there, and for a piece that is sent."""
+_UNSIGNED = (
+    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
+    "?anonymous=yes where the bucket is open"
+)
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
@@ -163,5 +167,7 @@ def said(error: Exception) -> str:
     """The point of OpenDAL's many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     head = lines[0] if lines else type(error).__name__
+    if "failed to load signing credential" in str(error):
+        return _UNSIGNED
     source = next((line for at, line in enumerate(lines) if at and lines[at - 1].startswith("Source")), "")
     return mask(f"{head}{f' ({source})' if source else ''}"[:300])
