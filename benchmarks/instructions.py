@@ -1,0 +1,103 @@
+"""Instructions per page and per start, counted by valgrind, of one revision against another (Linux).
+
+    python benchmarks/instructions.py --against REVISION [--pages 200,800] [--rounds 3] [-- CRAWL OPTIONS]
+
+Both revisions crawl the same two local webs from start to end. The difference of the two crawls is the cost per page; a crawl of one page
+is the cost of a start. Counted are all processes of the command, the embedded store included. Instructions do not depend on how busy the
+machine is, but the size of batches does, a little: the rounds alternate between the revisions and the table shows medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+_COUNTED = re.compile(r"I +refs: +([\d,]+)")
+
+
+def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
+    """Instructions of one crawl by the package in `source`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    valgrind = [
+        *("valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes"),
+        *("--cachegrind-out-file=/dev/null", f"--log-file={folder}/valgrind.%p"),
+    ]
+    crawl = [
+        *(
+            sys.executable,
+            "-m",
+            "gossamer",
+            "crawl",
+            url,
+            "--quiet",
+            "--data",
+            f"{folder}/data",
+            "-o",
+            f"{folder}/out.jsonl",
+        ),
+        *("--delay", "0", "--per-host", "16", "--concurrency", "16", "--allow-private", "127.0.0.0/8", *options),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run([*valgrind, *crawl], env=environment, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode:
+        sys.exit(f"exit {done.returncode}: {done.stderr[-2000:]}")
+    logs = [log.read_text(errors="replace") for log in folder.glob("valgrind.*")]
+    return sum(int(found[1].replace(",", "")) for log in logs if (found := _COUNTED.search(log)))
+
+
+def main() -> None:
+    """Count and print a table."""
+    from web import preset, serve
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", required=True, help="a git revision")
+    parser.add_argument("--pages", default="200,800", help="sizes of the two webs")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("options", nargs="*", help="more options of crawl, after --")
+    options = parser.parse_args()
+    sizes = (1, *map(int, options.pages.split(",")))
+    with tempfile.TemporaryDirectory() as name:
+        old, folder = Path(name) / "old", Path(name) / "run"
+        old.mkdir()
+        archive = subprocess.run(["git", "archive", options.against, "src"], cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(["tar", "x", "-C", str(old)], input=archive.stdout, check=True)
+        found: dict[tuple[Path, int], list[int]] = defaultdict(list)
+        for size in sizes:
+            with serve(preset("real2k", pages=size, robots=("allow",))) as web:
+                for _ in range(options.rounds):
+                    for source in (old / "src", ROOT / "src"):
+                        found[source, size].append(count(source, web.url(0, "/"), folder, options.options))
+                        print(f"{size} pages, {source.parent.name}: {found[source, size][-1]:,}", file=sys.stderr)
+    report(found, (old / "src", ROOT / "src"), sizes, options.against)
+
+
+def report(
+    found: dict[tuple[Path, int], list[int]], sources: tuple[Path, Path], sizes: tuple[int, ...], against: str
+) -> None:
+    """The table: medians, and the ratio of the working tree to the other revision."""
+
+    def cost(source: Path) -> tuple[float, float]:
+        one, few, many = (statistics.median(found[source, size]) for size in sizes)
+        return one, (many - few) / (sizes[2] - sizes[1])
+
+    print(f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC; {sizes[1]} and {sizes[2]} pages, medians\n")
+    print(f"| instructions | {against} | working tree | ratio |\n| --- | ---: | ---: | ---: |")
+    for name, before, after in zip(("a start with one page", "a page"), *map(cost, sources), strict=True):
+        print(f"| {name} | {before:,.0f} | {after:,.0f} | {after / before:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
