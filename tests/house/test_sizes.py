@@ -68,6 +68,12 @@ def test_every_exception_is_still_needed() -> None:
         assert reason
 
 
+def test_no_possessive_group() -> None:
+    # Python before 3.11.5 matches possessive groups that contain alternatives wrongly (gh-106052); `(?>(?:...)*)` is the same and right
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+")
+    assert [source.path for source in package() if possessive.search(source.text)] == []
+
+
 def test_no_room_without_a_subject() -> None:
     names = {part for source in sources() for part in source.path.removesuffix(".py").split("/")}
     assert not names & NO_SUBJECT

@@ -13,9 +13,10 @@ DEEPEST: Final = 100
 """Objects and lists in one another; what lies deeper is left out."""
 LONGEST: Final = 4_000_000
 """Characters that are read for one value."""
-_BLANK: Final = re.compile(r"(?:\s++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|$)|<!--)*+")
+_BLANK: Final = re.compile(r"(?>(?:\s++|//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|$)|<!--)*)")
 _STRING: Final = re.compile(
-    r""" "((?:[^"\\\r\n]++|\\.)*+)" | '((?:[^'\\\r\n]++|\\.)*+)' | `((?:[^`\\]++|\\.)*+)` """, re.DOTALL | re.VERBOSE
+    r""" "((?>(?:[^"\\\r\n]++|\\.)*))" | '((?>(?:[^'\\\r\n]++|\\.)*))' | `((?>(?:[^`\\]++|\\.)*))` """,
+    re.DOTALL | re.VERBOSE,
 )
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 _ESCAPES: Final = {
@@ -42,7 +43,7 @@ _FUNCTION: Final = re.compile(
 )
 _RUNS: Final = re.compile(r"(?:async\b|function\b|class\b|\([^()]*+\)\s*+=>|[\w$]++\s*+=>)")
 _SKIP: Final = re.compile(r"""[^"'`/()\[\]{},;\r\n]++""")
-_REGEX: Final = re.compile(r"/(?:[^/\\\[\r\n]|\\.|\[(?:[^\]\\\r\n]|\\.)*+\])++/[a-z]*+")
+_REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\])+)/[a-z]*+")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 

@@ -33,7 +33,9 @@ _WORDS: Final[dict[str, Any]] = {
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
 """Quotes as an editor turns them."""
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
-_QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*+)'(?=\s*+[:,}\]])|`((?:[^`\\]|\\.)*+)`", re.DOTALL)
+_QUOTED: Final = re.compile(
+    r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
+)
 """A string of JavaScript; an apostrophe ends one where something follows that may follow a string."""
 
 
