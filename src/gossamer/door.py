@@ -15,7 +15,8 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.data_files import refuse_links_in
+from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
 from gossamer.feeding import feeding, silent
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
@@ -79,7 +80,9 @@ async def crawl(
     setup, given = prepare(job, taps.only)
     folder = Path(job.settings.data) / setup.crawl
     with held(folder, setup.crawl, files(setup.job)):
+        refuse_links_in(folder, folder / "failed", folder / "files")
         store, embedded = await open_store(job.settings)
+        place = Place(folder, embedded)
         record: Record | None = None
         try:
             setup.store = store.url
@@ -94,19 +97,61 @@ async def crawl(
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
                 async with feeding(setup, store, given.sources, warn=taps.warn):
-                    outcome = await Run(setup, store, embedded, watch, stop, taps).work()
+                    outcome = await Run(setup, store, embedded, watch, stop, taps, place).work()
             return await end(setup, store, outcome)
-        except GossamerError as error:
+        except (GossamerError, OSError) as raised:
+            error = _in_data(place, raised)
+            if error is None:
+                raise
             if record is None:  # it is somebody else's, or stays as it is
                 raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await Census(store).summary(setup.crawl)
-            raise
+            raise error from (None if error is raised else raised)
         finally:
             await store.close()
             if embedded is not None:
                 await asyncio.to_thread(embedded.leave)
+
+
+class Place:
+    """Where a crawl's folder was when the crawl began."""
+
+    def __init__(self, folder: Path, embedded: Embedded | None) -> None:
+        self.folder, self._embedded, self._was = folder, embedded, folder.stat()
+
+    def lost(self) -> ConfigError | None:
+        """What happened when the folder is no longer there; None while it is."""
+        if self._embedded is not None and (lost := self._embedded.lost()) is not None:
+            return lost
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self.folder.stat(), self._was):
+                return None
+        return ConfigError(
+            f"{self.folder} was removed while the crawl ran: put it back and run the same command again, or begin anew with --fresh"
+        )
+
+    async def until_lost(self) -> str:
+        """Raises ConfigError when the folder is no longer there."""
+        while (lost := self.lost()) is None:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(LOOK)
+        raise lost
+
+
+def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | None:
+    """The error to end with: a data folder that is gone explains all others. None for an OSError of another subject."""
+    if (lost := place.lost()) is not None:
+        return lost
+    if isinstance(raised, GossamerError):
+        return raised
+    folder = place.folder
+    inside = os.path.abspath(folder.parent)
+    if isinstance(raised.filename, str | bytes) and os.path.abspath(os.fsdecode(raised.filename)).startswith(
+        f"{inside}{os.sep}"
+    ):
+        return of_data(folder.parent, raised)
+    return None
 
 
 async def begin(setup: Setup, store: Store, job: Job, state: str = "running") -> tuple[Record, Summary | None]:
@@ -156,9 +201,10 @@ class Run:
     """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
-        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps,
+        place: Place,
     ) -> None:  # fmt: skip
-        self.setup, self.store, self.embedded, self._silence = setup, store, embedded, Silence()
+        self.setup, self.store, self.embedded, self._silence, self._place = setup, store, embedded, Silence(), place
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
@@ -170,7 +216,7 @@ class Run:
         try:
             while True:
                 try:
-                    while (outcome := await self._together()) == "mended":
+                    while (outcome := await self._while_there()) == "mended":
                         await mended(self.setup, self.store)
                     return outcome
                 except StoreError:
@@ -183,6 +229,17 @@ class Run:
             if self.watch is not None:
                 with contextlib.suppress(StoreError):
                     self.watch(await self._live())
+
+    async def _while_there(self) -> str:
+        """Work while the data folder is where it was. Raises ConfigError when it is gone."""
+        work, watching = asyncio.create_task(self._together()), asyncio.create_task(self._place.until_lost())
+        try:
+            await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
+            return await (work if work.done() else watching)
+        finally:
+            for task in (work, watching):
+                task.cancel()
+            await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
         """This process is one of the workers, the others are its children; their outcome."""
@@ -208,7 +265,13 @@ class Run:
     async def _store_again(self) -> None:
         assert self.embedded is not None
         await self.store.close()
-        url = await asyncio.to_thread(self.embedded.again)
+        again = asyncio.ensure_future(asyncio.to_thread(self.embedded.again))
+        try:
+            url = await asyncio.shield(again)
+        except asyncio.CancelledError:
+            self.embedded.cancelled.set()
+            await asyncio.gather(again, return_exceptions=True)
+            raise
         self.store.client = (await open_url(url, embedded=True)).client
         self.store.url = self.setup.store = url
         if self.embedded.alone:

@@ -42,6 +42,10 @@ class StoreError(GossamerError):
     exit_code = 8
 
 
+class StoreDamaged(StoreError):
+    """The files of an embedded store are damaged: it would begin with fewer keys than it had."""
+
+
 class Away(StoreError):
     """The store does not answer now, or cannot take writes now: it may come back by itself."""
 

@@ -13,7 +13,7 @@ import pytest
 from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
-    "process", "beside", "wal", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
+    "process", "beside", "wal", "data_files", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
     "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch",
 }  # fmt: skip
 SHELVES = {
