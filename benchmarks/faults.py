@@ -7,7 +7,7 @@ command goes on after each. What cannot be survived exactly must end the command
 `gossamer doctor --repair` is run where the line says so), and the crawl goes on. A crawl that ends with 0 must have
 each page once in each format. Linux only; as root half of the crawls have a small disk of their own.
 
-Replay: `--seed 7 --only aof_torn` is the crawl of seed 7 with this fault alone, at the moment it has there (at the first one if it
+Replay: `--seed 7 --only aof_torn` is the crawl of seed 7 with this fault alone, at the moment it has there (at an early one if it
 does not strike there). Exit 1 when anything is missing, twice, silent or left behind.
 """
 
@@ -49,12 +49,15 @@ def main() -> None:
     for seed in seeds:
         dealt = faults.deal(seed, options.faults)
         if only:
-            asked = int(options.seed.partition(".")[2] or -1)
             numbers = {kind: number for number, kind, _ in dealt}
-            first = {name: numbers.get(name, max(0, asked)) for name in only}
-            dealt = [(first[name], name, faults.FAULTS[name]) for name in only]
+            dealt = [(numbers.get(name, at), name, faults.FAULTS[name]) for at, name in enumerate(only)]
         strikes += trial(
-            folder, seed, sorted(dealt, key=lambda one: one[0]), options.faults, pages=options.pages, say=say
+            folder,
+            seed,
+            sorted(dealt, key=lambda one: one[0]),
+            max(options.faults, len(dealt)),
+            pages=options.pages,
+            say=say,
         )
     print(table(strikes))
     print(f"{len(strikes)} faults over {len(seeds)} crawls in {time.monotonic() - began:.0f} s: {totals(strikes)}")

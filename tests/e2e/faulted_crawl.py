@@ -16,12 +16,13 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from e2e.output_oracle import FOREIGN, Verdict, doubled, judge
+from e2e.output_oracle import FOREIGN, Verdict, judge, pages
 from e2e.runs import SRC
 from web import Plan, Web, preset, serve
 from web.judge import fetched, url_of
@@ -82,6 +83,8 @@ class Effect:
     after: Callable[[], object] | None = None
     verdict: Verdict | None = None
     note: str = ""
+    foreign_rows: bool = False
+    """Another crawl may have written its rows to the same output: they are not counted when this one is refused."""
 
 
 @dataclass
@@ -274,6 +277,14 @@ def resume(pids: list[int]) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
+def written(crawl: Crawl) -> Counter[str]:
+    """Pages by number of rows in a text output that may not be finished."""
+    path = crawl.path("jsonl" if "jsonl" in crawl.formats else "csv")
+    with contextlib.suppress(OSError, ValueError):
+        return Counter(pages(path, path.suffix[1:], Verdict(), torn=True))
+    return Counter()
+
+
 def last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "(nothing said)"
@@ -290,6 +301,24 @@ class Trial:
     ) -> None:
         self.crawl, self.faults, self.of, self.seed, self.say = crawl, faults, of, seed, say
         self.strikes: list[Strike] = []
+        self.base = 0
+        """Requests that were made before this crawl was begun."""
+        self.first = 0
+        """The first fault that struck it."""
+        self.written: list[tuple[int, set[str]]] = []
+        """The pages that were written when each fault struck."""
+
+    def begin_anew(self) -> None:
+        """A crawl that cannot go on, or has ended, makes room for the next."""
+        self.crawl.begin_anew()
+        self.base, self.first, self.written = self.crawl.requests(), len(self.strikes), []
+
+    def spoiled(self) -> bool:
+        """Whether a row is there twice since the last fault."""
+        found = written(self.crawl)
+        if twice := sum(found.values()) - len(found):
+            self.blame("double", twice, f"{twice} rows double before the next fault")
+        return bool(twice)
 
     def play(self) -> list[Strike]:
         """Strike all, run to the end, judge; one record a fault."""
@@ -298,11 +327,11 @@ class Trial:
         try:
             for number, kind, fault in self.faults:
                 strike = Strike(kind, f"{self.seed}.{number}")
-                self.strikes.append(strike)
                 moment = round(total * (number + 0.3 + 0.6 * random.Random(strike.seed).random()) / (self.of + 1))
-                if not self.reach(moment):
-                    crawl.begin_anew()
-                    self.reach(crawl.requests() + moment)
+                if not self.reach(self.base + moment) or self.spoiled() or crawl.requests() > self.base + 0.85 * total:
+                    self.begin_anew()
+                    self.reach(self.base + moment // 2)
+                self.strikes.append(strike)
                 self.strike(strike, fault)
                 self.say(line_of(strike))
             self.finish()
@@ -337,13 +366,14 @@ class Trial:
     def blame(self, outcome: str, count: int, note: str) -> None:
         """Count against the fault that struck last."""
         if self.strikes:
-            struck = [one for one in self.strikes if one.at]
-            (struck or self.strikes)[-1].add(outcome, count, note)
+            self.strikes[-1].add(outcome, count, note)
+            self.strikes[-1].outcomes.pop("exact", None)
             self.say(f"    {outcome}: {note}")
 
     def strike(self, strike: Strike, fault: Fault) -> None:
         """One fault: what it does, whether the crawl goes on, and what it says when not."""
         crawl = self.crawl
+        self.written.append((len(self.strikes) - 1, set(written(crawl))))
         strike.at = time.monotonic_ns()
         effect = fault(crawl, random.Random(f"{strike.seed}:{strike.kind}"))
         strike.did = effect.did
@@ -363,12 +393,12 @@ class Trial:
                 effect.undo()
                 if self.aftermath(strike, effect, still_away=False) != "on":
                     strike.notes.append("still refused when all was put back")
-                    crawl.begin_anew()
+                    self.begin_anew()
             elif self.aftermath(strike, effect, still_away=False) != "on":
-                crawl.begin_anew()
+                self.begin_anew()
         elif went == "wrong":
             outcome = ""
-            crawl.begin_anew()
+            self.begin_anew()
         for trespass in crawl.trespasses():
             strike.add("silent", 1, trespass)
             outcome = ""
@@ -399,10 +429,11 @@ class Trial:
         code = run.code()
         assert code is not None
         if code == 0:
-            self.judge()
-            return "on"
+            return "on" if self.judge() else "wrong"
         strike.ended.append((code, last_line(run.said())))
-        if too_many := doubled(crawl.path("jsonl")) if "jsonl" in crawl.formats else 0:
+        found = written(crawl)
+        too_many = 0 if effect.foreign_rows else sum(found.values()) - len(found)
+        if too_many:
             strike.add("double", too_many, "at the refusal")
         if not run.clear():
             strike.add("silent", 1, f"no clear line, exit {code}: {run.said()[-600:]}")
@@ -431,20 +462,21 @@ class Trial:
         if verdict.exact():
             return True
         log = list(self.crawl.web.log())
-        last = {page_of(url_of(hit)): hit.seen for hit in log}
-        times = fetched(log)
-        for what, pages in (("missing", verdict.lost()), ("double", set(verdict.twice()))):
-            for page in sorted(pages):
+        last, times = {page_of(url_of(hit)): hit.seen for hit in log}, fetched(log)
+        struck = self.strikes[self.first :] or self.strikes
+        for what, those in (("missing", verdict.lost()), ("double", set(verdict.twice()))):
+            for page in sorted(those):
                 seen = last.get(page, 0)
-                struck = [one for one in self.strikes if one.at]
+                was = [self.strikes[n] for n, there in self.written if page in there]
                 after = [one for one in struck if one.at >= seen] if what == "missing" else []
                 before = [one for one in struck if one.at <= seen]
-                one = after[0] if after else before[-1] if before else (struck or self.strikes)[0]
+                one = (
+                    was[-1] if was and what == "missing" else after[0] if after else before[-1] if before else struck[0]
+                )
                 one.add(what, 1)
                 one.outcomes.pop("exact", None)
-                one.notes.append(f"{what} {page.split('/', 3)[-1]} (requested {times[page]} times)") if len(
-                    one.notes
-                ) < 6 else None
+                if len(one.notes) < 6:
+                    one.notes.append(f"{what} {page.split('/', 3)[-1]} (requested {times[page]} times)")
         if verdict.broken:
             self.blame("silent", 1, "; ".join(verdict.broken))
         self.say(f"    ended with 0, but {verdict}")

@@ -22,7 +22,7 @@ import redis
 
 from clockwork import LIBRARY
 from e2e import failpoint
-from e2e.faulted_crawl import Crawl, Effect, Fault, resume
+from e2e.faulted_crawl import MAIN, Crawl, Effect, Fault, resume
 from e2e.output_oracle import FOREIGN
 from e2e.runs import store_pid
 
@@ -602,7 +602,7 @@ def disk_full(crawl: Crawl, rng: random.Random) -> Effect:
         crawl.kill()
         size = rng.choice((20_000, 80_000, 200_000))
         crawl.start(limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
-        return Effect(f"files of at most {size} bytes", crawl.end_all, progress=400, after=crawl.kill)
+        return Effect(f"files of at most {size} bytes", crawl.end_all, progress=150, after=crawl.kill)
     balloon, leave = disk / "balloon", rng.choice((0, 4096, 65536, 300_000))
     with contextlib.suppress(OSError), balloon.open("wb") as file:
         room = os.statvfs(disk)
@@ -611,7 +611,7 @@ def disk_full(crawl: Crawl, rng: random.Random) -> Effect:
     def free() -> None:
         balloon.unlink(missing_ok=True)
 
-    return Effect(f"the disk is full but for {leave} bytes", free, progress=400, after=free)
+    return Effect(f"the disk is full but for {leave} bytes", free, progress=150, after=free)
 
 
 # others that write
@@ -633,9 +633,10 @@ def second_door(crawl: Crawl, rng: random.Random) -> Effect:
 def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
     """A crawl with another data folder and the same outputs: it must refuse, or wait."""
     was, crawl.data = crawl.data, f"data-of-another-{time.monotonic_ns()}"
-    stopped = rng.random() < 0.5
+    stopped, undo = rng.random() < 0.5, None
     if stopped:
         crawl.kill()
+        undo = damaged_copy(crawl, crawl.folder / crawl.out)
     run = crawl.start(crawl.words(name=rng.choice(("c", "other"))), apart=True)
     crawl.data = was
     try:
@@ -643,11 +644,9 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
     except subprocess.TimeoutExpired:
         code = None
     note = f"the other one: {code} {(run.said().strip().splitlines() or ['(nothing said)'])[-1][:200]}"
-    if code is None or code == 0:
-        run.process.kill()
-    return Effect(
-        f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}", note=note
-    )
+    run.process.kill()
+    did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
+    return Effect(did, undo, note=note, foreign_rows=True)
 
 
 LINKED = ("c/kept.json", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/known.jsonl", "store/run.json", "store/valkey.log", "store/doors.lock", "store/start.lock")  # fmt: skip
@@ -690,7 +689,8 @@ def clock_jumps(crawl: Crawl, rng: random.Random) -> Effect:
     file = crawl.base / f"clock-{time.monotonic_ns()}"
     file.write_text("+0\n")
     env = {"LD_PRELOAD": found[0], "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_CACHE_DURATION": "1"}  # fmt: skip
-    crawl.start(env=env)
+    awake = "import select, time; time.sleep = lambda seconds: select.select([], [], [], seconds); "  # libfaketime breaks it
+    crawl.start(env=env, code=awake + MAIN)
     crawl.wait(crawl.requests() + 15)
     jump = rng.choice((-86400, -3600, -60, 60, 3600, 86400))
     file.write_text(f"{jump:+d}\n")

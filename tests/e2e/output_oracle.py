@@ -65,14 +65,14 @@ def judge(folder: Path, formats: list[str], plan: Plan) -> Verdict:
     return verdict
 
 
-def pages(path: Path, ending: str, verdict: Verdict) -> Iterator[str]:
-    """The page of each row."""
+def pages(path: Path, ending: str, verdict: Verdict, *, torn: bool = False) -> Iterator[str]:
+    """The page of each row; with `torn` the last one may be broken."""
     if ending == "warc.gz":
         yield from (str(page) for page in answers(path))
         return
     rows: Iterator[dict[str, str]]
     if ending == "jsonl":
-        rows = lines(path, verdict)
+        rows = lines(path, verdict, torn=torn)
     elif ending == "csv":
         rows = cells(path, verdict)
     else:
@@ -109,9 +109,3 @@ def cells(path: Path, verdict: Verdict) -> Iterator[dict[str, str]]:
             verdict.broken.append(f"csv: row {number} is broken")
         else:
             yield dict(zip(head, row, strict=True))
-
-
-def doubled(path: Path) -> int:
-    """Rows too many in JSON lines that are not finished."""
-    found = Counter(row["requested_url"] for row in lines(path, Verdict(), torn=True)) if path.exists() else Counter()
-    return sum(found.values()) - len(found)
