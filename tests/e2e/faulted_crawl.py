@@ -534,6 +534,7 @@ def trial(
     of: int,
     *,
     pages: int = 100,
+    disk: bool = True,
     say: Callable[[str], object] = print,
 ) -> list[Strike]:
     """A crawl of a seed with its faults: formats, processes and everything else follow from the seed."""
@@ -541,7 +542,7 @@ def trial(
     chosen = {*rng.sample(FORMATS, rng.choice((1, 2, 3, 5))), rng.choice(("jsonl", "csv"))}
     formats = sorted(chosen, key=FORMATS.index)
     processes, mounted = rng.choice((1, 1, 2)), rng.random() < 0.5
-    with serve(web_of(seed, pages)) as web, place(base / f"crawl-{seed}", mounted) as own:
+    with serve(web_of(seed, pages)) as web, place(base / f"crawl-{seed}", disk and mounted) as own:
         say(
             f"crawl {seed}: {', '.join(formats)}; {processes} processes; {'a disk of its own' if own else 'the common disk'}"
         )
