@@ -649,6 +649,25 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
     return Effect(did, undo, note=note, foreign_rows=True)
 
 
+def read_only(what: str) -> Fault:
+    """A folder lies on a disk that cannot be written to (root only: others have no such disk)."""
+
+    def fault(crawl: Crawl, rng: random.Random) -> Effect:
+        crawl.kill()
+        path = crawl.folder / getattr(crawl, what)
+        words = [["mount", "--bind", str(path), str(path)], ["mount", "-o", "remount,bind,ro", str(path)]]
+        if os.geteuid() or any(subprocess.run(one, capture_output=True).returncode for one in words):
+            return Effect("read-only: not allowed here")
+
+        def undo() -> None:
+            crawl.end_all()
+            subprocess.run(["umount", "-l", str(path)], capture_output=True)
+
+        return Effect(f"{what} cannot be written to", undo, after=undo)
+
+    return fault
+
+
 LINKED = ("c/kept.json", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/known.jsonl", "store/run.json", "store/valkey.log", "store/doors.lock", "store/start.lock")  # fmt: skip
 
 
@@ -674,7 +693,7 @@ def link_planted(crawl: Crawl, rng: random.Random) -> Effect:
         if there:
             aside.rename(path)
 
-    return Effect(f"{name} is a link to {'nothing' if dangling else 'a file'} outside", undo, progress=60)
+    return Effect(f"{name} is a link to {'nothing' if dangling else 'a file'} outside", undo, progress=150)
 
 
 # clocks
@@ -768,6 +787,8 @@ FAULTS: dict[str, Fault] = {
     "second_door": second_door,
     "other_crawl": other_crawl_same_output,
     "link_planted": link_planted,
+    "read_only_data": read_only("data"),
+    "read_only_output": read_only("out"),
     "clock_jumps": clock_jumps,
 }
 """All kinds, in the order of this file."""
