@@ -587,7 +587,8 @@ def limited(name: str, kind: int, values: Sequence[int], unit: str) -> Fault:
     def fault(crawl: Crawl, rng: random.Random) -> Effect:
         crawl.kill()
         value = rng.choice(values)
-        crawl.start(limit=lambda: resource.setrlimit(kind, (value, value)))
+        wide = ("--per-host", "8", "--delay", "0.02") if kind == resource.RLIMIT_NOFILE else ()
+        crawl.start(crawl.words(*wide), limit=lambda: resource.setrlimit(kind, (value, value)))
         return Effect(
             f"{name} {value if unit == '' else f'{value >> 20} {unit}'}", crawl.end_all, progress=120, after=crawl.kill
         )
