@@ -172,7 +172,7 @@ class Bench:
         self.judge = Judge(setup, self.sites, self.store)
         self.reader.watched = self.judge.watched
         aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
-        files, own_tables = outputs(setup, self.sites, str(aside))
+        files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
         self.keeping = keep(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(

@@ -54,6 +54,8 @@ class Frontier(Protocol):
     async def nearest(self, bucket: int, fingerprint: int) -> int | None: ...
     async def lengths(self, files: Sequence[str]) -> list[int | None]: ...
     async def base(self, file: str, length: int) -> None: ...
+    async def all_lengths(self) -> dict[str, int]: ...
+    async def renamed(self, was: str, file: str, length: int) -> None: ...
 
 
 class Alike(Protocol):
@@ -110,6 +112,17 @@ class FileSink(Protocol):
 
     def close(self, committed: int) -> None:
         """End the output at `committed` bytes (closes the last Parquet part); once a process, under the lock."""
+
+
+@runtime_checkable
+class Movable(FileSink, Protocol):
+    """A FileSink that knows its output again at another path."""
+
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """Which output of `lengths` (path, committed length) is now at `target()`, else None. Raises SinkError for an older copy."""
+
+    def adopt(self, was: str) -> None:
+        """Take what is there as the output that was at `was`."""
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 
 | key | type | holds | written by | lives |
 | --- | --- | --- | --- | --- |
-| `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
+| `gossamer` | hash | version, buckets, seed, psl: what must match; `id`: the store's identity (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
 | `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host, folder, files), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.reach`: what workers without its file are to know), `apart` (groups `SITE+SITE` that hosts were set apart for) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |

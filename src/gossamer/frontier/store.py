@@ -49,6 +49,8 @@ class Store:
         self.url = url
         self.buckets = 0
         self.seed = 0
+        self.identity = ""
+        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no writes."""
         self.used = 0
         """Calls made."""
         self._texts: dict[str, str] = {}
@@ -75,7 +77,7 @@ class Store:
         written into an empty one."""
         await check(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
-        mine = {**ours, "seed": str(secrets.randbits(63))}
+        mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
         pipe = self.client.pipeline()
         for field, value in mine.items():
             pipe.hsetnx(keys.META, field, value)
@@ -85,12 +87,13 @@ class Store:
         except StoreFull:  # who only looks may, and whoever writes is told
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
-        if mine.keys() - found.keys():
+        if mine.keys() - found.keys() - {"id"}:
             raise StoreFull(f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory")
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
+        self.identity = found.get("id", "")
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""

@@ -189,6 +189,26 @@ class Frontier:
         found = await self.store.guard(pipe.execute())
         return [max((int(x) for x in known if x is not None), default=None) for known in zip(*found, strict=True)]
 
+    async def all_lengths(self) -> dict[str, int]:
+        """Committed length of every output of the crawl in bytes, by its path."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.hgetall(f"{tag(bucket)}{self.crawl}:f")
+        lengths: dict[str, int] = {}
+        for known in await self.store.guard(pipe.execute()):
+            for path, length in known.items():
+                name = path.decode("utf-8", "surrogateescape")
+                lengths[name] = max(lengths.get(name, 0), int(length))
+        return lengths
+
+    async def renamed(self, was: str, file: str, length: int) -> None:
+        """An output was moved: its committed length goes with it."""
+        await self.base(file, length)
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.hdel(f"{tag(bucket)}{self.crawl}:f", was)
+        await self.store.guard(pipe.execute())
+
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
         """Change counts outside a settle (refused seeds)."""
         pipe = self.store.client.pipeline()

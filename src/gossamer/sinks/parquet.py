@@ -19,12 +19,14 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.extras import install
+from gossamer.sinks.append_log import REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
 from gossamer.sinks.rows import framed, frames, lines_for
@@ -33,10 +35,19 @@ from gossamer.visit import Row
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
+_ORIGIN = "_gossamer.json"
 _MANY = 128
 """Records from which on they are written as an Arrow batch."""
 _LONG = 10.0
 """Seconds after which the folder is looked through again: journals of closed parts are swept then."""
+
+
+class Origin(Struct):
+    """Which crawl writes a folder, where it was then, which store knew the crawl."""
+
+    path: str
+    owner: str
+    store: str
 
 
 class Parquet:
@@ -53,6 +64,7 @@ class Parquet:
         *,
         overwrite: bool = False,
         owner: str = "",
+        log: AppendLog | None = None,
         part_bytes: int = 32 << 20,
         keep: float = 60.0,
         at: Callable[[str], None] = lambda step: None,
@@ -63,6 +75,7 @@ class Parquet:
         self._columns = (*(columns or OURS), Column(EXTRA))
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
+        self._log = log
         self._part_bytes = part_bytes
         self._keep = keep
         self._at = at
@@ -93,6 +106,8 @@ class Parquet:
                 for name in os.listdir(self.path):
                     if name.endswith(".parquet") or _JOURNAL.fullmatch(name) or name == _UNDONE:
                         os.unlink(f"{self.path}/{name}")
+            elif self._log is not None and not self._log.fresh:
+                self._known(self._log)
             parts, journals = _listing(self.path)
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
@@ -107,8 +122,43 @@ class Parquet:
             base = max((end for _, end in parts), default=0)
             if self._owner:
                 write_mark(folder, Mark(self._owner, base))
+            self._note_origin()
             os.fsync(folder)
             return base
+
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """Which output of `lengths` (path, committed length) the folder is, when it was moved here. Raises SinkError for an older copy."""
+        origin = _origin(self.path)
+        if self._overwrite or origin is None or origin.owner != self._owner or origin.path not in lengths:
+            return None
+        parts, journals = _listing(self.path)
+        ends = [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals]
+        if max(ends, default=0) < lengths[origin.path]:
+            raise SinkError(f"{self.path} is an older copy of {origin.path}: put the newest one there, or run {REPAIR}")
+        return origin.path
+
+    def adopt(self, was: str) -> None:
+        """Take the folder as the output that was at `was`."""
+        self._note_origin()
+
+    def _note_origin(self) -> None:
+        """Leave in the folder whose it is: a copy has it, too."""
+        if self._log is not None:
+            self._log.begin(self.path, 0)
+            with open(f"{self.path}/{_ORIGIN}.tmp", "wb") as file:
+                file.write(msgspec.json.encode(Origin(self.path, self._owner, self._log.store)))
+                file.flush()
+                sync(file.fileno())
+            os.replace(f"{self.path}/{_ORIGIN}.tmp", f"{self.path}/{_ORIGIN}")
+
+    def _known(self, log: AppendLog) -> None:
+        """Raises SinkError for a folder with rows of this crawl, when the store forgot the crawl."""
+        origin = _origin(self.path)
+        if origin is None or origin.owner == self._owner or not origin.store or origin.store == log.store:
+            return
+        unfinished = origin.owner.partition("@")[0] == self._owner.partition("@")[0] and bool(_listing(self.path)[1])
+        if unfinished or log.forgotten_by_store(origin.path, rows=False):
+            raise unknown_to_store(self.path, origin.owner)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
@@ -172,7 +222,7 @@ class Parquet:
         opened = max((start for start in journals - kept if start <= committed), default=closed)
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
-                f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
+                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, or start anew with --fresh"
             )
         return opened
 
@@ -235,6 +285,15 @@ def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:
 
     if parts and (why := clash(parts[-1], columns)):
         raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
+
+
+def _origin(path: str) -> Origin | None:
+    """What a folder says of its crawl."""
+    try:
+        with open(f"{path}/{_ORIGIN}", "rb") as file:
+            return msgspec.json.decode(file.read(10_000), type=Origin)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
