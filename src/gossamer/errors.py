@@ -80,6 +80,13 @@ class DiskFull(GossamerError):
     exit_code = 16
 
 
+class ResourceError(GossamerError):
+    """This process lacks something of its own machine (descriptors, memory, threads, ports) and cannot even do one thing at a time:
+    raise the limit, then run the same command again."""
+
+    exit_code = 9
+
+
 class SinkError(GossamerError):
     """An output cannot be written, or somebody else changed it."""
 
@@ -102,6 +109,15 @@ class GateNotMet(GossamerError):
     exit_code = 30
 
 
+OWN_LIMITS = {
+    errno.EMFILE: "open files (ulimit -n)",
+    errno.ENFILE: "open files of the whole machine (fs.file-max)",
+    errno.ENOMEM: "memory",
+    errno.ENOBUFS: "memory for sockets",
+    errno.EAGAIN: "processes and threads (ulimit -u)",
+    errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
+}
+"""The error numbers of what this machine or process has too little of, in words."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers of a disk that is full, or of a file that may not grow."""
 
