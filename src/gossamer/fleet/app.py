@@ -31,11 +31,11 @@ from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceErro
 from gossamer.fleet.child import Child
 from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
 from gossamer.fleet.keeper import Keeper
-from gossamer.fleet.load import memory
 from gossamer.fleet.places import all_of
 from gossamer.fleet.works import Me
 from gossamer.frontier.crew import Crew, Worker, bear
 from gossamer.masking import mask
+from gossamer.resources import memory
 from gossamer.settings import Settings, load
 
 log = logging.getLogger("gossamer.worker")
