@@ -222,6 +222,7 @@ async def in_store(settings: Settings) -> list[Finding]:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
             findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            findings += await malformed(store)
             if await store.guard(store.client.dbsize()) <= LARGE:
                 findings += await stranded(store)
             return findings + await sessions(settings, store)
@@ -229,6 +230,21 @@ async def in_store(settings: Settings) -> list[Finding]:
             await store.close()
             if embedded is not None:
                 embedded.leave()
+
+
+async def malformed(store: Store) -> list[Finding]:
+    """Malformed messages that the fleet's workers took off the broker; those of the last day are a warning."""
+    from gossamer.frontier.crew import Crew
+    from gossamer.frontier.malformed import MalformedMessages, told
+
+    messages = MalformedMessages(store)
+    if not (count := await messages.count()):
+        return []
+    newest, now = await messages.newest(), await Crew(store).now()
+    late = any(isinstance(one.get("at"), float | int) and now - one["at"] < 86400 for one in newest)
+    body = f"; its body begins with {ascii(newest[0].get('body'))[:120]}" if newest else ""
+    advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"
+    return [Finding("queue", "warn" if late else "ok", told(count, newest) + body, advice)]
 
 
 async def waste(settings: Settings, store: Store) -> list[Finding]:

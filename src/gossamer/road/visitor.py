@@ -62,7 +62,7 @@ class Visitor:
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
-        apart: Apart | None = None,
+        apart: Apart | None = None, short: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -70,11 +70,11 @@ class Visitor:
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
             rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
-            by=by or "", lanes=lanes, shows=reader.shows,
+            by=by or "", lanes=lanes, shows=reader.shows, short=short,
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
-        self.apart = apart
+        self.apart, self.short = apart, short
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -114,6 +114,9 @@ class Visitor:
             return
         else:
             result, began, found = await self.sharing.robots(claim, self.gate.fetch)
+        if isinstance(result, Failure) and result.short:
+            self.short(result.short)
+            return
         taken = Taken()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps:
