@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
-from gossamer.errors import ConfigError, GossamerError, StoreError
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError
 from gossamer.feeding import feeding, silent
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
@@ -99,6 +99,8 @@ async def crawl(
         except GossamerError as error:
             if record is None:  # it is somebody else's, or stays as it is
                 raise
+            if isinstance(error, StoreChanged):  # nothing of ours belongs into it
+                raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await Census(store).summary(setup.crawl)
@@ -173,15 +175,15 @@ class Run:
                     while (outcome := await self._together()) == "mended":
                         await mended(self.setup, self.store)
                     return outcome
-                except StoreError:
-                    if self.embedded is None:
+                except StoreError as error:
+                    if self.embedded is None or isinstance(error, StoreChanged):
                         raise
                     await self._store_again()
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
             if self.watch is not None:
-                with contextlib.suppress(StoreError):
+                with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
 
     async def _together(self) -> str:
@@ -216,7 +218,7 @@ class Run:
 
     async def _watch(self) -> None:
         while self.watch is not None:
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(GossamerError):
                 self.watch(await self._live())
             await asyncio.sleep(LOOK)
 

@@ -42,6 +42,18 @@ class StoreError(GossamerError):
     exit_code = 8
 
 
+class StoreChanged(StoreError):
+    """The store was emptied, or replaced by another one, while it was worked with: what is known of it does not hold any more."""
+
+
+class CrawlEnded(GossamerError):
+    """A crawl was ended by somebody else while its lists were being added."""
+
+    def __init__(self, line: str, exit_code: int) -> None:
+        super().__init__(line)
+        self.exit_code = exit_code
+
+
 class Away(StoreError):
     """The store does not answer now, or cannot take writes now: it may come back by itself."""
 

@@ -7,19 +7,21 @@ slot message is refused here. Celery's own code ends the worker on some of them.
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import logging
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import kombu.transport.redis as over_redis
 from celery.worker import consumer
-from kombu import compression
 from kombu.transport import TRANSPORT_ALIASES
-from kombu.utils.json import loads
 
 from gossamer.masking import mask
+
+over_redis: Any = importlib.import_module("kombu.transport.redis")
+compression: Any = importlib.import_module("kombu.compression")
+_json: Any = importlib.import_module("kombu.utils.json")
 
 log = logging.getLogger("gossamer.worker")
 
@@ -87,7 +89,7 @@ class Unreadable:
 
 def _loads(text: Any, *args: Any, **options: Any) -> Any:
     try:
-        return loads(text, *args, **options)
+        return _json.loads(text, *args, **options)
     except Exception:  # noqa: BLE001 - anything may be on the queue: ValueError, RecursionError, ...
         return Unreadable(str(text))
 
@@ -262,13 +264,13 @@ class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
             fault = slot_fault(message)
             if not fault:
                 try:
-                    return handle(message)
+                    handle(message)
+                    return
                 except passing:
                     raise
                 except Exception as error:  # noqa: BLE001 - a message never ends its worker
                     fault = f"Celery cannot read it: {type(error).__name__}: {error}"
             self._refuse(message, fault)
-            return None
 
         return received
 

@@ -74,6 +74,7 @@ class Works:
 
     async def look(self) -> None:
         """Join the crawls that run, leave those that ended, help to end those that shall."""
+        await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
             await self._leave(name)

@@ -189,11 +189,13 @@ class Crawls:
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """State, and all redirected seeds (from, to): cheap enough to ask every second."""
+        """State, and all redirected seeds (from, to): cheap enough to ask every second. Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))
-        state, found = await self._do(pipe.execute())
+        pipe.hget(keys.META, "seed")
+        state, found, seed = await self._do(pipe.execute())
+        self.store.same(seed)
         pairs = sorted(x.decode().split("\t", 1) for x in found)
         return (state or b"cancelled").decode(), [(source, target) for source, target in pairs]
 

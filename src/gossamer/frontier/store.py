@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from redis.exceptions import NoScriptError, RedisError
 
-from gossamer.errors import ConfigError, GossamerError, StoreFull
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
@@ -94,6 +94,17 @@ class Store:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
         self.identity = found.get("id", "")
+
+    def same(self, seed: bytes | None) -> None:
+        """Raise StoreChanged when the `seed` that the store has now is not the one that it was opened with."""
+        if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
+            what = "was emptied" if seed is None else "was emptied or replaced"
+            where = self.client.servers.address.shown
+            raise StoreChanged(f"the store at {where} {what} while it was in use: what it knew of crawls is gone")
+
+    async def check_same(self) -> None:
+        """See `same`."""
+        self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""

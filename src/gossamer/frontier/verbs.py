@@ -49,6 +49,10 @@ class Frontier:
         """How the store's outages are waited for."""
         return self.store.client.patience
 
+    async def check_same(self) -> None:
+        """Raise StoreChanged when the store is another one than before."""
+        await self.store.check_same()
+
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
         """Buckets in groups of which commits settle all or nothing: those that lie on one server."""
         return await grouped(self.store, buckets)
