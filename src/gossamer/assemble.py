@@ -16,6 +16,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.beside import beside
+from gossamer.data_files import make_folder, open_file
 from gossamer.dialling import Dialling
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import GossamerError, StoreError
@@ -80,14 +81,14 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     embedded = None
     if settings.store is None:
         embedded = Embedded(Path(settings.data))
-        url = await asyncio.to_thread(embedded.start)
+        url = await started(embedded)
     else:
         url = settings.store
     try:
         store = await open_url(url, embedded=embedded is not None)
     except BaseException:
         if embedded is not None:
-            embedded.leave()
+            await asyncio.to_thread(embedded.leave)
         raise
     return store, embedded
 
@@ -99,6 +100,18 @@ def limiter_of(concurrency: int) -> Limiter:
     return Limiter(
         fit, lambda line: print(f"gossamer: {line}", file=sys.stderr), begins=few if fit < concurrency else ""
     )
+
+
+async def started(embedded: Embedded) -> str:
+    """The URL of a data folder's store. Cancelled in the middle, it leaves no server behind."""
+    starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        embedded.cancelled.set()
+        await asyncio.gather(starting, return_exceptions=True)
+        await asyncio.to_thread(embedded.leave)
+        raise
 
 
 async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
@@ -148,7 +161,7 @@ class Bench:
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
         self.folder = Path(settings.data) / setup.crawl
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self.cold, self.hot = cold(settings, setup.crawl)
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
@@ -291,7 +304,7 @@ class Bench:
         self.taker.forget()
         self.surprises += 1
         path = self.folder / "surprises.log"
-        with open(path, "a") as log:
+        with open(path, "a", opener=open_file) as log:
             print(claim.request.url, *traceback.format_exception(error), sep="\n", file=log)
         if self.surprises == 1 and not isinstance(error, GossamerError):  # those are told by whoever ends
             print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)

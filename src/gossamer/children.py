@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assemble import Bench, open_url
+from gossamer.data_files import open_file
 from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
 from gossamer.job import Setup
 from gossamer.process import settle_in
@@ -84,7 +85,9 @@ class Children:
                 try:
                     await asyncio.wait_for(process.wait(), LEASH + 1)
                 except (TimeoutError, asyncio.CancelledError):
-                    process.kill()
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
+                    await process.wait()  # no zombie stays
 
 
 async def child(setup: Setup) -> str:
@@ -115,7 +118,7 @@ def main() -> int:
     setup = msgspec.json.decode(sys.stdin.buffer.read(size), type=Setup)
     lock = Path(setup.job.settings.data) / "store" / "doors.lock"
     if lock.exists():  # we live: while we do, nobody may take our leases as given back
-        living = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
     settle_in()
     door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people

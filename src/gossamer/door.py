@@ -15,7 +15,8 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
-from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError
+from gossamer.data_files import refuse_links_in
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.feeding import feeding, silent
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
@@ -79,6 +80,7 @@ async def crawl(
     setup, given = prepare(job, taps.only)
     folder = Path(job.settings.data) / setup.crawl
     with held(folder, setup.crawl, files(setup.job)):
+        refuse_links_in(folder, folder / "failed", folder / "files")
         store, embedded = await open_store(job.settings)
         record: Record | None = None
         try:
@@ -96,7 +98,10 @@ async def crawl(
                 async with feeding(setup, store, given.sources, warn=taps.warn):
                     outcome = await Run(setup, store, embedded, watch, stop, taps).work()
             return await end(setup, store, outcome)
-        except GossamerError as error:
+        except (GossamerError, OSError) as raised:
+            error = _in_data(folder, embedded, raised)
+            if error is None:
+                raise
             if record is None:  # it is somebody else's, or stays as it is
                 raise
             if isinstance(error, StoreChanged):  # nothing of ours belongs into it
@@ -104,11 +109,25 @@ async def crawl(
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await Census(store).summary(setup.crawl)
-            raise
+            raise error from (None if error is raised else raised)
         finally:
             await store.close()
             if embedded is not None:
                 await asyncio.to_thread(embedded.leave)
+
+
+def _in_data(folder: Path, embedded: Embedded | None, raised: GossamerError | OSError) -> GossamerError | None:
+    """The error to end with: a data folder that is gone explains all others. None for an OSError of another subject."""
+    if embedded is not None and (lost := embedded.lost()) is not None:
+        return lost
+    if isinstance(raised, GossamerError):
+        return raised
+    inside = os.path.abspath(folder.parent)
+    if isinstance(raised.filename, str | bytes) and os.path.abspath(os.fsdecode(raised.filename)).startswith(
+        f"{inside}{os.sep}"
+    ):
+        return of_data(folder.parent, raised)
+    return None
 
 
 async def begin(setup: Setup, store: Store, job: Job, state: str = "running") -> tuple[Record, Summary | None]:
@@ -172,7 +191,7 @@ class Run:
         try:
             while True:
                 try:
-                    while (outcome := await self._together()) == "mended":
+                    while (outcome := await self._while_there()) == "mended":
                         await mended(self.setup, self.store)
                     return outcome
                 except StoreError as error:
@@ -185,6 +204,19 @@ class Run:
             if self.watch is not None:
                 with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
+
+    async def _while_there(self) -> str:
+        """Work while the data folder is where it was. Raises ConfigError when it is gone."""
+        if self.embedded is None:
+            return await self._together()
+        work, watching = asyncio.create_task(self._together()), asyncio.create_task(_until_lost(self.embedded))
+        try:
+            await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
+            return await (work if work.done() else watching)
+        finally:
+            for task in (work, watching):
+                task.cancel()
+            await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
         """This process is one of the workers, the others are its children; their outcome."""
@@ -210,7 +242,13 @@ class Run:
     async def _store_again(self) -> None:
         assert self.embedded is not None
         await self.store.close()
-        url = await asyncio.to_thread(self.embedded.again)
+        again = asyncio.ensure_future(asyncio.to_thread(self.embedded.again))
+        try:
+            url = await asyncio.shield(again)
+        except asyncio.CancelledError:
+            self.embedded.cancelled.set()
+            await asyncio.gather(again, return_exceptions=True)
+            raise
         self.store.client = (await open_url(url, embedded=True)).client
         self.store.url = self.setup.store = url
         if self.embedded.alone:
@@ -240,6 +278,13 @@ class Run:
             until = max(0.0, self.setup.deadline - time.monotonic())
             left = until if left is None else min(left, until)
         return left
+
+
+async def _until_lost(embedded: Embedded) -> str:
+    """Raises ConfigError when the data folder is not where it was."""
+    while (lost := embedded.lost()) is None:  # noqa: ASYNC110 - no event tells of it
+        await asyncio.sleep(LOOK)
+    raise lost
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:

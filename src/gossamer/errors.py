@@ -54,6 +54,10 @@ class CrawlEnded(GossamerError):
         self.exit_code = exit_code
 
 
+class StoreDamaged(StoreError):
+    """The files of an embedded store are damaged: it would begin with fewer keys than it had."""
+
+
 class Away(StoreError):
     """The store does not answer now, or cannot take writes now: it may come back by itself."""
 

@@ -23,6 +23,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench
 from gossamer.beside import beside
+from gossamer.data_files import make_folder, open_file
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import Crawls
@@ -282,12 +283,12 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
     """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written before."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
         if again:
             known = _last(folder / "rejected.jsonl")
             lines = [line for line in lines if line not in known]
-        with open(folder / "rejected.jsonl", mode) as file:
+        with open(folder / "rejected.jsonl", mode, opener=open_file) as file:
             file.writelines(lines)
     except OSError as error:
         raise of_data(folder.parent, error) from error

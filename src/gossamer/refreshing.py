@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from gossamer.assemble import Bench
+from gossamer.data_files import make_folder
 from gossamer.errors import GossamerError, UsageError, of_data
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.spiller import bound
@@ -28,7 +29,7 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if not job.refresh:
             if record is None or job.fresh:
                 known.forget(folder)

@@ -14,6 +14,7 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer.assemble import Bench
+from gossamer.data_files import make_folder, open_file
 from gossamer.errors import ConfigError
 from gossamer.frontier.policy import heaps
 from gossamer.frontier.store import Store
@@ -113,5 +114,6 @@ class Versions:
 
     def _run(self, crawl: str, versions: dict[str, str]) -> None:
         path = self._data / crawl / "sites.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({self._sites: {**self._ran(crawl), **versions}}))
+        make_folder(path.parent)
+        with open(path, "w", opener=open_file) as file:
+            json.dump({self._sites: {**self._ran(crawl), **versions}}, file)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import msgspec
 
 from gossamer import wal
+from gossamer.data_files import make_folder, refuse_link
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, StoreError, StoreFull
 from gossamer.frontier.address import parse
 from gossamer.frontier.store import Store, connect
@@ -156,7 +157,8 @@ class Files:
 
     def _opened(self) -> sqlite3.Connection:
         if self._base is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
+            refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
             self._base = wal.connect(str(self.path), 60)
             self._base.execute(
                 "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gossamer.data_files import open_file
 from gossamer.visit import Claim
 
 Name = tuple[int, int]
@@ -34,7 +35,7 @@ class Ledger:
         """Begin. The file has its name once it is locked, so nobody takes it for a dead one's."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
-            self._fd = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             aside.rename(self._path)
 
@@ -87,7 +88,7 @@ class Ledger:
 def _locked(path: Path) -> int:
     """The file of a dead process, locked; -1 when it lives, or another has just taken it up."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = open_file(path, os.O_RDWR)
     except OSError:
         return -1
     try:

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from gossamer.data_files import make_folder, open_file
 from gossamer.errors import InUse, UsageError, of_data
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
@@ -35,7 +36,7 @@ def living(record: Record, data: str | Path) -> bool:
 
 def _held(lock: Path) -> bool:
     try:
-        with lock.open("rb") as file:
+        with open(lock, "rb", opener=open_file) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -67,8 +68,9 @@ async def writing(store: Store, files: Collection[str]) -> list[str]:
 def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
     """Hold the lock of a crawl that writes these files; InUse naming the process that has it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        lock = open_file(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise of_data(folder.parent, error) from error
     try:

@@ -20,6 +20,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from gossamer.data_files import open_file
 from gossamer.errors import GossamerError
 from gossamer.frontier.embedded import Embedded
 
@@ -87,7 +88,7 @@ def _ours(folder: Path, socket: Path) -> bool:
 def _lived_in(store: Path) -> bool:
     """Whether a door of the folder lives."""
     try:
-        with open(store / "doors.lock", "rb") as file:
+        with open(store / "doors.lock", "rb", opener=open_file) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.data_files import open_file
 from gossamer.errors import DiskFull, SinkError
 from gossamer.visit import Attempt, Seen
 
@@ -36,7 +37,7 @@ class AttemptsLog:
         data = self._lines(lines)
         try:
             if self._fd < 0:
-                self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, self._mode)
+                self._fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, self._mode)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             try:
                 self._append(self._fd, data)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from gossamer.assets import FILES, REFERENCES, told_of
+from gossamer.data_files import open_file
 from gossamer.sinks.jsonl import encode
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
@@ -53,7 +54,7 @@ def compare(old: Path, new: Path, details: Path) -> Difference:
     """Compare two files of items (JSON lines; of several with one key the last counts); one line a difference goes to `details`:
     `change` (added, changed, removed), `_site`, `_kind`, `_key`, `_url`, `fields`: name -> [old, new]. Raises OSError."""
     counts, fields = Counter[str](), dict[str, Counter[str]]()
-    with old.open("rb") as before, new.open("rb") as after, details.open("wb") as out:
+    with old.open("rb") as before, new.open("rb") as after, open(details, "wb", opener=open_file) as out:
         places, fresh = _places(before), _places(after)
         lines: list[dict[str, Any]] = []
         for name, place in fresh.items():

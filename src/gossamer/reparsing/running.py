@@ -22,6 +22,7 @@ import msgspec
 import xxhash
 
 from gossamer.collectors.archive import ArchiveCollector, archives
+from gossamer.data_files import make_folder, open_file
 from gossamer.errors import ConfigError
 from gossamer.page import Page
 from gossamer.reparsing import working
@@ -101,7 +102,7 @@ class Run:
         self.shown: Shows | None = None
         versions = {site.name: [site.version, repr(dict(site.site.args))] for site in sites}
         self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
         self.state = State("")
 
@@ -225,7 +226,7 @@ class Run:
 
     def _save(self) -> None:
         aside = self.folder / "state.new"
-        with aside.open("wb") as file:
+        with open(aside, "wb", opener=open_file) as file:
             file.write(msgspec.json.encode(self.state))
             file.flush()
             os.fsync(file.fileno())

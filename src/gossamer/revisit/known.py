@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.data_files import open_file, refuse_link
 from gossamer.request import Request
 from gossamer.visit import Seen
 
@@ -50,6 +51,7 @@ def settle(folder: Path) -> int:
     if not logs:
         return 0
     table.unlink(missing_ok=True)
+    refuse_link(*logs)
     try:
         with contextlib.closing(sqlite3.connect(table, isolation_level=None)) as base:
             base.execute("PRAGMA journal_mode=OFF")
@@ -67,7 +69,7 @@ def settle(folder: Path) -> int:
                 )
             base.execute("COMMIT")
             count, fresh = 0, path.with_suffix(".new")
-            with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, MODE)) as file:
+            with open(fresh, "wb", opener=lambda name, flags: open_file(name, flags, MODE)) as file:
                 for (line,) in base.execute("SELECT line FROM seen ORDER BY rowid"):
                     file.write(line)
                     count += 1

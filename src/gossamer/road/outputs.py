@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
+from gossamer.data_files import open_file
 from gossamer.errors import SinkAway
 from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Movable, Packs, Ships, TableSink
 from gossamer.road.waiting import Say, Waiting
@@ -40,7 +41,7 @@ class Outputs:
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = Waiting(say, stop, deadline)
         self._lengths: dict[str, int] = {}
-        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
 

@@ -11,6 +11,8 @@ import os
 import struct
 from pathlib import Path
 
+from gossamer.data_files import open_file
+
 _CLAIM = struct.Struct("<Qq")
 
 
@@ -23,7 +25,7 @@ class Reading:
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
             return
-        note = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             os.write(note, bytes(_CLAIM.size))  # a hole would ask the disk for room when it is written to
             self._map = mmap.mmap(note, _CLAIM.size)

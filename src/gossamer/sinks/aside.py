@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gossamer.data_files import open_file
 from gossamer.sinks.exact import failure, sync
 from gossamer.sinks.jsonl import encode
 from gossamer.visit import Row
@@ -28,7 +29,7 @@ class Aside:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"at": at, "output": output, "kind": row.kind, "key": row.key, "reason": reason, "row": row.data}
         try:
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            fd = open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 os.write(fd, encode([line]))
                 sync(fd)

@@ -83,7 +83,7 @@ class Files:
         aside = f"{folder}/.{secrets.token_hex(6)}"
         file.seek(0)
         try:
-            with open(aside, "wb") as into:
+            with open(aside, "xb") as into:
                 shutil.copyfileobj(file, into, PIECE)
                 into.flush()
                 sync(into.fileno())

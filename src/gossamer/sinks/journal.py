@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gossamer.data_files import open_file
 from gossamer.errors import SinkError
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.exact import failure, sync, sync_folder, write_at
@@ -97,7 +98,7 @@ class Journal:
             if at > start + size or (committed == sent and at - start >= TURN):
                 start = self._begin(at)
             data = encode([[row.kind, row.key, _host(row), row.data] for row in rows]) if rows else b""
-            fd = os.open(self._name(start), os.O_RDWR | os.O_CLOEXEC)
+            fd = open_file(self._name(start), os.O_RDWR)
             try:
                 os.ftruncate(fd, at - start)
                 write_at(fd, at - start, data)
@@ -179,7 +180,7 @@ class Journal:
 
     def _begin(self, at: int) -> int:
         """Begin a file at a position; what is before it was sent."""
-        os.close(os.open(self._name(at), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
         self._note(at)
         for name in os.listdir(self._folder):
             if (found := _FILE.fullmatch(name)) and int(found[1]) < at:
@@ -203,7 +204,7 @@ class Journal:
     def _note(self, sent: int, end: int = 0) -> None:
         with self._mapped():
             new = f"{self._folder}/sent.new"
-            fd = os.open(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            fd = open_file(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
             try:
                 os.write(fd, json.dumps([sent, end]).encode())
                 sync(fd)

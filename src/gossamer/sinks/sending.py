@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from gossamer.data_files import open_file
 from gossamer.errors import SinkAway, SinkError
 from gossamer.sinks.away import Away
 from gossamer.sinks.exact import failure, sync_folder
@@ -44,7 +45,7 @@ class Sender:
         """A part is closed: it may go."""
         try:
             size = sum(os.stat(path).st_size for path, _ in self._files(name) if os.path.exists(path))
-            with open(f"{self._folder}/{name}{READY}", "w") as marker:
+            with open(f"{self._folder}/{name}{READY}", "w", opener=open_file) as marker:
                 marker.write(str(size))
             sync_folder(self._folder)
         except OSError as error:
@@ -83,7 +84,7 @@ class Sender:
 
     def _run(self) -> None:
         """The thread: send until nothing is ready."""
-        lock = os.open(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_file(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             while names := self._waiting():
                 try:
@@ -110,7 +111,7 @@ class Sender:
         files = [(path, there) for path, there in self._files(name) if os.path.exists(path)]
         for path, there in files:
             self._away.send(path, there)
-        with open(here + SENT, "wb"):
+        with open(here + SENT, "wb", opener=open_file):
             pass
         sync_folder(self._folder)
         for path in [path for path, _ in files] + [here + READY]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import xxhash
 
+from gossamer.data_files import make_folder, open_file
 from gossamer.page import Page
 from gossamer.request import Request
 from gossamer.sites.check import Meta
@@ -62,13 +63,15 @@ class Failed:
                 request.depth,
                 why[:2000].encode("utf-8", "replace").decode(),
             )
-            file.write_bytes(page.body)
-            file.with_suffix(".json").write_bytes(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
+            with open(file, "wb", opener=open_file) as into:
+                into.write(page.body)
+            with open(file.with_suffix(".json"), "wb", opener=open_file) as into:
+                into.write(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
         except OSError:
             self._full = True
 
     def _room(self) -> bool:
         if not self._full:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             self._full = sum(1 for _ in self.folder.glob("*.html")) >= MOST
         return not self._full

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.data_files import open_file
 from gossamer.errors import ConfigError
 from gossamer.sinks.formats import WHOLE, parse
 
@@ -47,7 +48,8 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
         earlier = [one for one in before.archives if pages[:1] != [one]]
         files = sorted({str(site.absolute()) for site in sites}) or before.sites
         found = Noted(files, pages, items or before.items, rows or before.outputs, earlier)
-        (folder / NAME).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        with open(folder / NAME, "wb", opener=open_file) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 
 
 def noted(folder: Path) -> Noted:

@@ -1,0 +1,72 @@
+"""Files in the data folder: opened without following symbolic links.
+
+The data folder itself may be a link. An entry inside it may not: a link there would make a crawl write to a file elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from gossamer.errors import ConfigError
+
+Name = str | os.PathLike[str]
+
+
+def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None = None) -> int:
+    """Opens a regular file, as os.open does. Also an `opener` for open(). `dir_fd`: the file's folder, if that may have moved.
+
+    Raises OSError, and ConfigError where a link, a fifo or a device has the file's name.
+    """
+    try:
+        name = path if dir_fd is None else os.path.basename(path)
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _linked(path) from None
+        if error.errno in (errno.ENXIO, errno.EISDIR):  # a fifo without a reader, a socket; a folder
+            raise _irregular(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise _irregular(path)
+    return fd
+
+
+def make_folder(path: Name) -> None:
+    """Makes a folder inside the data folder, with its parents. Raises OSError; ConfigError where a link has the folder's name."""
+    refuse_link(path)
+    os.makedirs(path, exist_ok=True)
+
+
+def refuse_link(*paths: Name) -> None:
+    """Raises ConfigError where one of the paths is a symbolic link: for libraries that open a file by its name."""
+    for path in paths:
+        if os.path.islink(path):
+            raise _linked(path)
+
+
+def refuse_links_in(*folders: Path) -> None:
+    """Raises ConfigError naming the first symbolic link among the entries of these folders, or a folder that is a link."""
+    for folder in folders:
+        refuse_link(folder)
+        try:
+            with os.scandir(folder) as entries:
+                links = sorted(entry.path for entry in entries if entry.is_symlink())
+        except FileNotFoundError:
+            continue
+        if links:
+            raise _linked(links[0])
+
+
+def _linked(path: Name) -> ConfigError:
+    return ConfigError(
+        f"{os.fspath(path)} is a symbolic link, and files in the data folder may not be links: "
+        "put the file itself there or remove the link, then run the same command again"
+    )
+
+
+def _irregular(path: Name) -> ConfigError:
+    return ConfigError(f"{os.fspath(path)} is not a regular file: remove it, then run the same command again")
