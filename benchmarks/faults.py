@@ -33,7 +33,6 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="pauses of 1 to 4 s instead of 1 to 120 s")
     parser.add_argument("--only", default="", help="names of faults, with commas")
     parser.add_argument("--seed", default="", help="the crawl of one seed (N, or N.M as it is printed)")
-    parser.add_argument("--keep", action="store_true", help="leave the folders")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     if options.list:

@@ -669,7 +669,7 @@ def read_only(what: str) -> Fault:
     return fault
 
 
-LINKED = ("c/kept.json", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/known.jsonl", "store/run.json", "store/valkey.log", "store/doors.lock", "store/start.lock")  # fmt: skip
+LINKED = ("c/kept.json", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/known.jsonl", "c/appends.jsonl", "store/server.lock", "store/run.json", "store/valkey.log", "store/doors.lock", "store/start.lock")  # fmt: skip
 
 
 def link_planted(crawl: Crawl, rng: random.Random) -> Effect:

@@ -75,6 +75,8 @@ def pages(path: Path, ending: str, verdict: Verdict, *, torn: bool = False) -> I
         rows = lines(path, verdict, torn=torn)
     elif ending == "csv":
         rows = cells(path, verdict)
+    elif ending == "parquet":
+        rows = iter(parts(path))
     else:
         rows = iter(kept(path))
     for row in rows:
@@ -82,6 +84,14 @@ def pages(path: Path, ending: str, verdict: Verdict, *, torn: bool = False) -> I
         if str(row["status"]) != "200":
             verdict.failed[page] = f"{row['status']} {row['error']}"
         yield page
+
+
+def parts(path: Path) -> list[dict[str, str]]:
+    """Rows of Parquet, as its usual reader sees them."""
+    import pyarrow.parquet
+
+    found: list[dict[str, str]] = pyarrow.parquet.read_table(path).to_pylist()
+    return found
 
 
 def lines(path: Path, verdict: Verdict, *, torn: bool = False) -> Iterator[dict[str, str]]:
