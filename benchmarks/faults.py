@@ -14,6 +14,7 @@ does not strike there). Exit 1 when anything is missing, twice, silent or left b
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -41,6 +42,7 @@ def main() -> None:
     only = [name for name in options.only.split(",") if name]
     if unknown := set(only) - set(faults.FAULTS):
         sys.exit(f"no such fault: {', '.join(sorted(unknown))}; --list names them all")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
     faults.pauses = faults.SHORT if options.short else faults.LONG
     seeds = [int(options.seed.split(".")[0])] if options.seed else range(options.first, options.first + options.crawls)
     began, strikes = time.monotonic(), list[Strike]()

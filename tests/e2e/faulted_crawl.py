@@ -375,7 +375,12 @@ class Trial:
         crawl = self.crawl
         self.written.append((len(self.strikes) - 1, set(written(crawl))))
         strike.at = time.monotonic_ns()
-        effect = fault(crawl, random.Random(f"{strike.seed}:{strike.kind}"))
+        try:
+            effect = fault(crawl, random.Random(f"{strike.seed}:{strike.kind}"))
+        except (OSError, AssertionError) as error:  # what it was to strike is not there
+            strike.notes.append(f"not struck: {error}")
+            self.begin_anew()
+            return
         strike.did = effect.did
         strike.notes += [effect.note] if effect.note else []
         if effect.verdict and not effect.verdict.exact():
