@@ -44,7 +44,7 @@ STARTING_S = 660.0
 """Another process may look for, start or end the server for so long."""
 TELL_S = 3.0
 """People are told what is waited for after so long."""
-SERVERS = ("valkey-server", "redis-server", "valkey-aof-rewr", "redis-aof-rewri")
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
 """The server of the wheel takes its memory from glibc: with a million URLs in it a third of its time went into the search for free
 pieces, which these two keep at hand."""
@@ -349,15 +349,18 @@ class Embedded:
                 self._wait(0.005)
                 continue
             log, why = self.folder / "valkey.log", "it does not answer"
-            if (code := process.poll() or 0) < 0 and code != -signal.SIGABRT:
+            code, damaged = process.poll() or 0, False
+            if -code in CRASHES:
+                why, damaged = f"it crashed ({signal.Signals(-code).name}) while it read its files", True
+            elif code < 0:
                 why = f"{signal.Signals(-code).name} killed it; run the same command again"
             elif code:
                 why, damaged = _why(log, before)
-                if damaged:
-                    raise StoreDamaged(
-                        f"the embedded store did not start: {why} (see {log}): stop and keep a copy of {self.data}, "
-                        f"then `gossamer doctor --repair --data {self.data}` rebuilds the store"
-                    )
+            if damaged:
+                raise StoreDamaged(
+                    f"the embedded store did not start: {why} (see {log}): keep a copy of {self.data}, "
+                    f"then `gossamer doctor --repair --data {self.data}` rebuilds the store"
+                )
             raise StoreError(f"the embedded store did not start: {why} (see {log})")
 
     def _running(self) -> tuple[int, str] | None:
@@ -521,7 +524,7 @@ def _is_server(pid: int) -> bool:
         program = os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
     except OSError:
         return False
-    return program in SERVERS or "valkey" in program or "redis" in program
+    return "valkey" in program or "redis" in program
 
 
 def _holds(pid: int, lock: tuple[int, int]) -> bool:

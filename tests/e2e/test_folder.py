@@ -1,0 +1,267 @@
+"""The data folder and the processes that work in it: stopped and continued, removed, moved, linked. Exact, or one line that says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import gossamer
+from e2e.runs import begin, children_of, command, end_all, job, rows, store_pid, wrong_rows
+from gossamer.errors import GossamerError
+from gossamer.job import Job
+from web import preset, serve
+
+IMPATIENT = (
+    "from gossamer.frontier import embedded, store; embedded.UNANSWERED_S, embedded.TELL_S = 3.0, 0.5; "
+    "store.connect.__defaults__ = (2.0,); from gossamer.cli import main; main()"
+)
+"""Commands fail after 2 s, a server that does not answer is ended after 3 s."""
+HOSTS, PAGES = 4, 100
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    end_all(tmp_path / "data")
+
+
+def under_way(door: subprocess.Popen[str], one: Job, least: int = 40) -> None:
+    """Wait until so many pages came."""
+    log, deadline = Path(one.settings.data) / "c" / "attempts.jsonl", time.monotonic() + 60
+    while not log.exists() or log.read_bytes().count(b"\n") < least:
+        assert door.poll() is None, door.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + 20
+    while state(pid) not in ("", "Z"):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def servers_in(folder: Path) -> list[int]:
+    """Servers that hold the lock of a store's folder."""
+    found, lock = [], folder / "store" / "server.lock"
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and any(os.path.samefile(fd, lock) for fd in (entry / "fd").iterdir()):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("order", ["store", "door", "store door", "door store", "child store"])
+@pytest.mark.parametrize("seconds", [1.0, 9.0])
+def test_stopped_and_continued(work: Path, order: str, seconds: float, processes: int) -> None:
+    """The processes stop at once and go on in this order. After 9 s the store has been replaced if its door was awake."""
+    if (processes == 1) == ("child" in order) or (processes == 2 and seconds < 2 and "child" not in order):
+        pytest.skip("has no child, or is tried without")
+    with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
+        one = job(web.plan.seeds(), work, per_host=4, processes=processes)
+        door = begin(command(one), IMPATIENT)
+        under_way(door, one)
+        store = store_pid(Path(one.settings.data))
+        assert store is not None
+        children = [pid for pid in children_of(door.pid) if pid != store]
+        pids = {"store": [store], "door": [door.pid], "child": children}
+        for name in order.split():
+            for pid in pids[name]:
+                os.kill(pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        for name in order.split():
+            for pid in pids[name]:
+                if state(pid):
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(0.3)
+        out, err = door.communicate(timeout=90)
+        assert door.returncode == 0, err
+        summary = json.loads(out)
+        assert (summary["state"], summary["pages"], summary["pending"], summary["dead"]) == (
+            "finished",
+            HOSTS * PAGES,
+            0,
+            0,
+        ), err
+        assert wrong_rows(rows(work / "out.jsonl"), web.plan) == []
+        assert servers_in(work / "data") == []
+        assert gone(store)
+        if "door" not in order and seconds > 5:
+            assert "does not answer" in err
+
+
+def test_a_stopped_store_then_kill_and_resume(work: Path) -> None:
+    """A store that is stopped while its door is killed is not there beside the next one's."""
+    with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
+        one = job(web.plan.seeds(), work, per_host=4)
+        door = begin(command(one), IMPATIENT)
+        under_way(door, one)
+        store = store_pid(Path(one.settings.data))
+        assert store is not None
+        os.kill(store, signal.SIGSTOP)
+        door.kill()
+        door.communicate()
+        door = begin(command(one), IMPATIENT)
+        time.sleep(5)
+        if state(store):
+            os.kill(store, signal.SIGCONT)
+        out, err = door.communicate(timeout=90)
+        assert door.returncode == 0, err
+        assert json.loads(out)["pending"] == 0
+        assert wrong_rows(rows(work / "out.jsonl"), web.plan) == []
+        again = begin(command(one), IMPATIENT)
+        assert again.communicate(timeout=60)[0]
+        assert again.returncode == 0
+        assert servers_in(work / "data") == []
+
+
+GONE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "was removed while the crawl ran"),
+    (lambda data: data.rename(data.with_name("other")), r"was moved while the crawl ran \(it is .*other now\)"),
+    (lambda data: (data.rename(data.with_name("other")), shutil.copytree(data.with_name("other"), data)), "was replaced while"),
+    (lambda data: shutil.rmtree(data / "c"), "was removed while the crawl ran"),
+    (lambda data: shutil.rmtree(data / "store"), "was removed while the crawl ran"),
+    (lambda data: (data.rename(data.with_name("other")), data.symlink_to(data.parent)), "was (moved|replaced) while"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize(("change", "said"), GONE)
+def test_a_folder_that_goes_away_in_mid_run(
+    work: Path, change: Callable[[Path], object], said: str, processes: int
+) -> None:
+    with serve(preset("tiny", hosts=HOSTS, pages=400, latency=0.02, spread=0.03)) as web:
+        one = job(web.plan.seeds(), work, per_host=2, processes=processes)
+        door = begin(command(one))
+        under_way(door, one)
+        pids = [pid for pid in (*children_of(door.pid), store_pid(Path(one.settings.data))) if pid]
+        change(Path(one.settings.data))
+        err = door.communicate(timeout=60)[1]
+        assert door.returncode == 4, err
+        assert len(err.splitlines()) == 1, err
+        assert re.search(said, err)
+        assert all(gone(pid) for pid in pids)
+        if "moved" in said and (work / "other").exists() and not (work / "data").exists():  # nothing was lost
+            (work / "other").rename(work / "data")
+            out, err = begin(command(one)).communicate(timeout=90)
+            assert json.loads(out)["pending"] == 0, err
+            assert wrong_rows(rows(work / "out.jsonl"), web.plan) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["c", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/kept.json", "c/known.jsonl", "c/failed", "c/rejected.jsonl",
+             "c/refused.jsonl", "c/surprises.log", "store/run.json", "store/valkey.log", "store"]
+)  # fmt: skip
+def test_links_are_refused(work: Path, name: str) -> None:
+    folder = name in ("c", "c/failed", "store")
+    path, elsewhere = work / "data" / name, work / "elsewhere"
+    path.parent.mkdir(parents=True)
+    elsewhere.mkdir() if folder else elsewhere.write_text("precious")
+    path.symlink_to(elsewhere)
+    with serve(preset("tiny", hosts=1, pages=5)) as web:
+        door = begin(command(job(web.plan.seeds(), work)))
+        out, err = door.communicate(timeout=60)
+    assert door.returncode == 4, (out, err)
+    assert len(err.splitlines()) == 1
+    assert f"{path} is a symbolic link" in err
+    assert list(elsewhere.iterdir()) == [] if folder else elsewhere.read_text() == "precious"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
+def test_a_read_only_copy(work: Path) -> None:
+    with serve(preset("tiny", hosts=1, pages=5)) as web:
+        one = job(web.plan.seeds(), work)
+        for user in (None, 65534):
+            door = begin(command(one), **({} if user is None else {"user": user, "group": user, "extra_groups": []}))
+            err = door.communicate(timeout=60)[1]
+            for path in (work / "data", *(work / "data").rglob("*")):
+                path.chmod(0o555 if path.is_dir() else 0o444)
+            for path in (work, *work.parents):
+                path.chmod(path.stat().st_mode | 0o055)
+    assert door.returncode == 4, err
+    assert len(err.splitlines()) == 1, err
+    assert "Permission denied" in err
+
+
+def census() -> tuple[int, int, list[str], list[str]]:
+    """Descriptors, threads and children of this process, and the folders of sockets."""
+    children = [f"{pid} {state(pid)}" for pid in _children()]
+    sockets = sorted(str(path) for path in Path(os.environ["TMPDIR"]).glob("gossamer-*"))
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), children, sockets
+
+
+def _children() -> list[int]:
+    return [
+        int(pid)
+        for task in os.listdir("/proc/self/task")
+        for pid in Path(f"/proc/self/task/{task}/children").read_text().split()
+    ]
+
+
+def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    (work / "t").mkdir()
+    monkeypatch.setenv("TMPDIR", str(work / "t"))
+    monkeypatch.setattr(tempfile, "tempdir", str(work / "t"))
+    quick: dict[str, object] = {"delay": "0s", "allow_private": "127.0.0.0/8", "scope": "host"}
+    with serve(preset("tiny", hosts=1, pages=6)) as web:
+        seed = web.plan.seeds()[0]
+
+        def once(n: int) -> None:
+            data = work / f"data{n}"
+            if n % 6 == 0:
+                gossamer.run(seed, output=work / f"{n}.jsonl", data=data, **quick)
+            elif n % 6 == 1:
+                assert len(list(gossamer.crawl(seed, **quick))) > 1
+            elif n % 6 == 2:
+                for _ in gossamer.crawl(seed, **quick):  # left early
+                    break
+            elif n % 6 == 3:
+                with pytest.raises(GossamerError):
+                    gossamer.run(seed, output=work / "no" / "such" / "folder.jsonl", data=data, **quick)
+            elif n % 6 == 4:
+                assert gossamer.fetch(seed, allow_private="127.0.0.0/8").status == 200
+            else:
+                asyncio.run(_interrupted(seed, data, quick))
+
+        for n in range(6):  # what is made once in a process
+            once(n)
+        before = census()
+        for n in range(6, 36):
+            once(n)
+        assert census() == before
+        assert before[2:] == ([], [])
+
+
+async def _interrupted(seed: str, data: Path, quick: dict[str, object]) -> None:
+    from gossamer.api import job_of
+    from gossamer.door import crawl
+
+    running = asyncio.create_task(crawl(job_of([seed], {"data": data, **quick})))
+    await asyncio.sleep(0.05)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
