@@ -322,7 +322,9 @@ class ExactFile:
 
     def _known(self, fd: int, log: AppendLog) -> None:
         """Raises SinkError for a file with rows of this crawl, when the store forgot the crawl."""
-        if owner := log.forgotten_by_store(self.path) or forgotten(fd, self._owner, log):
+        names = dict.fromkeys([self.path, *log.paths()], 0)
+        was = log.original(fd, self.path, os.fstat(fd).st_size, names)
+        if owner := (was and log.forgotten_by_store(was)) or forgotten(fd, self._owner, log):
             raise unknown_to_store(self.path, owner)
 
     def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:

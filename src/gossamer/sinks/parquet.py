@@ -19,35 +19,36 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
 
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.extras import install
-from gossamer.sinks.append_log import REPAIR, AppendLog, unknown_to_store
+from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
-from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
+from gossamer.sinks.exact import (
+    Mark,
+    failure,
+    forgotten,
+    mark_end,
+    mark_store,
+    own,
+    sync,
+    sync_folder,
+    write_at,
+    write_mark,
+)
 from gossamer.sinks.rows import framed, frames, lines_for
 from gossamer.visit import Row
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
-_ORIGIN = "_gossamer.json"
 _MANY = 128
 """Records from which on they are written as an Arrow batch."""
 _LONG = 10.0
 """Seconds after which the folder is looked through again: journals of closed parts are swept then."""
-
-
-class Origin(Struct):
-    """Which crawl writes a folder, where it was then, which store knew the crawl."""
-
-    path: str
-    owner: str
-    store: str
 
 
 class Parquet:
@@ -107,7 +108,7 @@ class Parquet:
                     if name.endswith(".parquet") or _JOURNAL.fullmatch(name) or name == _UNDONE:
                         os.unlink(f"{self.path}/{name}")
             elif self._log is not None and not self._log.fresh:
-                self._known(self._log)
+                self._known(folder, self._log)
             parts, journals = _listing(self.path)
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
@@ -121,44 +122,55 @@ class Parquet:
             _fits(self.path, [self._part(*one) for one in parts], self._columns)
             base = max((end for _, end in parts), default=0)
             if self._owner:
+                mark_store(folder, self._log)
                 write_mark(folder, Mark(self._owner, base))
-            self._note_origin()
+            if self._log is not None:
+                self._log.begin(self.path, base)
             os.fsync(folder)
             return base
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Which output of `lengths` (path, committed length) the folder is, when it was moved here. Raises SinkError for an older copy."""
-        origin = _origin(self.path)
-        if self._overwrite or origin is None or origin.owner != self._owner or origin.path not in lengths:
+        """See `parts.Movable`."""
+        was = None if self._overwrite or not os.path.isdir(self.path) else self._was(lengths)
+        if was is None:
             return None
         parts, journals = _listing(self.path)
         ends = [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals]
-        if max(ends, default=0) < lengths[origin.path]:
-            raise SinkError(f"{self.path} is an older copy of {origin.path}: put the newest one there, or run {REPAIR}")
-        return origin.path
+        if max(ends, default=0) < lengths[was]:
+            raise SinkError(f"{self.path} is an older copy of {was}: put the newest one there, or run {REPAIR}")
+        return was
 
     def adopt(self, was: str) -> None:
-        """Take the folder as the output that was at `was`."""
-        self._note_origin()
+        """See `parts.Movable`."""
+        assert self._log is not None
+        self._log.moved(self.path, was)
+        for name in self._names():
+            self._log.moved(f"{self.path}/{name}", f"{was}/{name}")
 
-    def _note_origin(self) -> None:
-        """Leave in the folder whose it is: a copy has it, too."""
-        if self._log is not None:
-            self._log.begin(self.path, 0)
-            with open(f"{self.path}/{_ORIGIN}.tmp", "wb") as file:
-                file.write(msgspec.json.encode(Origin(self.path, self._owner, self._log.store)))
-                file.flush()
-                sync(file.fileno())
-            os.replace(f"{self.path}/{_ORIGIN}.tmp", f"{self.path}/{_ORIGIN}")
+    def _names(self) -> list[str]:
+        parts, journals = _listing(self.path)
+        paths = [self._part(*one) for one in parts] + [self._journal(start) for start in journals]
+        return [os.path.basename(path) for path in paths]
 
-    def _known(self, log: AppendLog) -> None:
+    def _was(self, folders: Iterable[str]) -> str | None:
+        """Which of the folders this one was, by what the log knows of its files."""
+        names = self._names() if self._log is not None else ()
+        for was in folders:
+            for name in names:
+                assert self._log is not None
+                with open(f"{self.path}/{name}", "rb") as file:
+                    if self._log.original(file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}):
+                        return was
+        return None
+
+    def _known(self, folder: int, log: AppendLog) -> None:
         """Raises SinkError for a folder with rows of this crawl, when the store forgot the crawl."""
-        origin = _origin(self.path)
-        if origin is None or origin.owner == self._owner or not origin.store or origin.store == log.store:
+        if not self._names():
             return
-        unfinished = origin.owner.partition("@")[0] == self._owner.partition("@")[0] and bool(_listing(self.path)[1])
-        if unfinished or log.forgotten_by_store(origin.path, rows=False):
-            raise unknown_to_store(self.path, origin.owner)
+        was = self._was(dict.fromkeys([self.path, *(os.path.dirname(path) for path in log.paths())]))
+        owner = was and log.forgotten_by_store(was, rows=False)
+        if owner := owner or forgotten(folder, self._owner, log):
+            raise unknown_to_store(self.path, owner)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
@@ -171,6 +183,8 @@ class Parquet:
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
+            if self._log is not None and data:
+                self._log.appending(self._journal(start), committed - start, data)
             if not _write(self._journal(start), committed - start, data):
                 sync_folder(self.path)
             self._at("journal")
@@ -235,6 +249,10 @@ class Parquet:
         self._at("written")
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
         self._at("renamed")
+        if self._log is not None:
+            with open(self._part(start, end), "rb") as part:
+                size = os.fstat(part.fileno()).st_size
+                self._log.appending(part.name, max(0, size - PAGE), os.pread(part.fileno(), PAGE, max(0, size - PAGE)))
         sync_folder(self.path)
         self._at("closed")
 
@@ -285,15 +303,6 @@ def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:
 
     if parts and (why := clash(parts[-1], columns)):
         raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
-
-
-def _origin(path: str) -> Origin | None:
-    """What a folder says of its crawl."""
-    try:
-        with open(f"{path}/{_ORIGIN}", "rb") as file:
-            return msgspec.json.decode(file.read(10_000), type=Origin)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
