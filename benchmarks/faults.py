@@ -14,6 +14,7 @@ does not strike there). Exit 1 when anything is missing, twice, silent or left b
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import sys
 import tempfile
@@ -47,21 +48,22 @@ def main() -> None:
     seeds = [int(options.seed.split(".")[0])] if options.seed else range(options.first, options.first + options.crawls)
     began, strikes = time.monotonic(), list[Strike]()
     folder = Path(tempfile.mkdtemp(prefix="gt-"))
-    for seed in seeds:
-        dealt = faults.deal(seed, options.faults)
-        if only:
-            numbers = {kind: number for number, kind, _ in dealt}
-            dealt = [(numbers.get(name, at), name, faults.FAULTS[name]) for at, name in enumerate(only)]
-        strikes += trial(
-            folder,
-            seed,
-            sorted(dealt, key=lambda one: one[0]),
-            max(options.faults, len(dealt)),
-            pages=options.pages,
-            say=say,
+    try:
+        for seed in seeds:
+            dealt = faults.deal(seed, options.faults)
+            if only:
+                numbers = {kind: number for number, kind, _ in dealt}
+                dealt = [(numbers.get(name, at), name, faults.FAULTS[name]) for at, name in enumerate(only)]
+            dealt.sort(key=lambda one: one[0])
+            trial(folder, seed, dealt, max(options.faults, len(dealt)), pages=options.pages, say=say, into=strikes)
+    finally:
+        crawls = len({strike.seed.split(".")[0] for strike in strikes})
+        print(table(strikes))
+        print(
+            f"{len(strikes)} faults over {crawls} crawls in {time.monotonic() - began:.0f} s: {totals(strikes)}",
+            flush=True,
         )
-    print(table(strikes))
-    print(f"{len(strikes)} faults over {len(seeds)} crawls in {time.monotonic() - began:.0f} s: {totals(strikes)}")
+        shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if any(strike.wrong() for strike in strikes) else 0)
 
 

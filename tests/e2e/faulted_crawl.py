@@ -323,6 +323,7 @@ class Trial:
     def play(self) -> list[Strike]:
         """Strike all, run to the end, judge; one record a fault."""
         crawl, plan = self.crawl, self.crawl.web.plan
+        before = self.first = len(self.strikes)
         total = plan.hosts * plan.pages
         try:
             for number, kind, fault in self.faults:
@@ -337,7 +338,7 @@ class Trial:
             self.finish()
         finally:
             crawl.end_all()
-        return self.strikes
+        return self.strikes[before:]
 
     def reach(self, requests: int) -> bool:
         """Let the crawl run to a moment; False when it cannot go on, or had ended."""
@@ -468,7 +469,7 @@ class Trial:
             return True
         log = list(self.crawl.web.log())
         last, times = {page_of(url_of(hit)): hit.seen for hit in log}, fetched(log)
-        struck = self.strikes[self.first :] or self.strikes
+        struck = self.strikes[self.first :] or self.strikes[-1:]
         for what, those in (("missing", verdict.lost()), ("double", set(verdict.twice()))):
             for page in sorted(those):
                 seen = last.get(page, 0)
@@ -492,7 +493,7 @@ class Trial:
         crawl = self.crawl
         while self.reach(1 << 60):
             pass
-        if self.strikes and any(one.wrong() for one in self.strikes):
+        if any(one.wrong() for one in self.strikes[self.first :]):
             return
         if crawl.requests() and (crawl.folder / crawl.data).exists():
             run = crawl.start()
@@ -540,9 +541,11 @@ def trial(
     *,
     pages: int = 100,
     disk: bool = True,
+    into: list[Strike] | None = None,
     say: Callable[[str], object] = print,
 ) -> list[Strike]:
-    """A crawl of a seed with its faults: formats, processes and everything else follow from the seed."""
+    """A crawl of a seed with its faults: formats, processes and everything else follow from the seed. `into` has the faults of the crawls before,
+    and gets these, as they strike."""
     rng = random.Random(f"crawl {seed}")
     chosen = {*rng.sample(FORMATS, rng.choice((1, 2, 3, 5))), rng.choice(("jsonl", "csv"))}
     formats = sorted(chosen, key=FORMATS.index)
@@ -552,4 +555,6 @@ def trial(
             f"crawl {seed}: {', '.join(formats)}; {processes} processes; {'a disk of its own' if own else 'the common disk'}"
         )
         crawl = Crawl(base / f"crawl-{seed}" / "all", web, rng, formats, processes, delay=0.1)
-        return Trial(crawl, faults, of, seed, say).play()
+        one = Trial(crawl, faults, of, seed, say)
+        one.strikes = [] if into is None else into
+        return one.play()
