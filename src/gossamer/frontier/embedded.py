@@ -7,6 +7,7 @@ Files in `<data>/store/`: the append-only files, `valkey.log`, `run.json` (pid a
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib.util
 import json
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from gossamer.errors import StoreError, of_data
+from gossamer.errors import OWN_LIMITS, StoreError, of_data, short_of
 
 RESTARTS = 3
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
@@ -135,7 +136,9 @@ class Embedded:
         try:
             (self.folder / "run.json").write_text(json.dumps({"pid": process.pid, "socket": socket}))
             if not _answers(socket, 600.0, process.pid, process):
-                raise StoreError(f"the embedded store did not start: {_why(process, log)} (see {log})")
+                if "ulimit -n" in (why := _why(process, log)):
+                    raise short_of(OWN_LIMITS[errno.EMFILE])
+                raise StoreError(f"the embedded store did not start: {why} (see {log})")
         except BaseException:  # nobody would find it
             process.kill()
             process.wait()
