@@ -14,7 +14,14 @@ import pytest
 import redis
 
 from fleet.crews import Fleet, Server, until
-from web import Web
+from web import Web, preset, serve
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """Hosts to crawl."""
+    with serve(preset("tiny", hosts=4, pages=200, latency=0.01)) as web:
+        yield web
 
 
 @contextlib.contextmanager
@@ -39,7 +46,9 @@ def waiting(fleet: Fleet) -> int:
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "cancelled"), ("stop", "stopped")])
-def test_a_crawl_that_is_ended_ends_the_submit_that_adds_to_it(fleet: Fleet, workers: int, verb: str, state: str) -> None:
+def test_a_crawl_that_is_ended_ends_the_submit_that_adds_to_it(
+    fleet: Fleet, workers: int, verb: str, state: str
+) -> None:
     for _ in range(workers):
         fleet.worker()
         fleet.ready(1)
@@ -62,7 +71,9 @@ def test_a_crawl_that_is_ended_ends_the_submit_that_adds_to_it(fleet: Fleet, wor
 def test_a_submit_that_waits_waits_for_the_store_too(fleet: Fleet, server: Server, web: Web, how: str) -> None:
     fleet.worker()
     fleet.ready(1)
-    with submitting(fleet, *web.plan.seeds(), "--name", "c", "--wait", "--json", "--delay", "0.05", "-o", "out/") as process:
+    with submitting(
+        fleet, *web.plan.seeds(), "--name", "c", "--wait", "--json", "--delay", "0.05", "-o", "out/"
+    ) as process:
         until("pages", lambda: waiting(fleet) > 5)
         assert server.process is not None
         if how == "restarts":
@@ -80,7 +91,9 @@ def test_a_submit_that_waits_waits_for_the_store_too(fleet: Fleet, server: Serve
     assert len(fleet.rows()) == json.loads(out)["pages"]
 
 
-def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_again(fleet: Fleet, server: Server, web: Web) -> None:
+def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_again(
+    fleet: Fleet, server: Server, web: Web
+) -> None:
     worker = fleet.worker()
     fleet.ready(1)
     with submitting(fleet, *web.plan.seeds(), "--name", "c", "--wait", "--delay", "0.3", "-o", "out/") as process:
@@ -102,8 +115,22 @@ def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_aga
 
 
 def test_an_embedded_crawl_tells_that_its_shared_store_was_emptied(fleet: Fleet, server: Server, web: Web) -> None:
-    words = [sys.executable, "-m", "gossamer", "crawl", *web.plan.seeds(), "--name", "c", "--delay", "0.3", "--allow-private", "127.0.0.0/8"]
-    process = subprocess.Popen([*words, "-o", "c.jsonl"], env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True)
+    words = [
+        sys.executable,
+        "-m",
+        "gossamer",
+        "crawl",
+        *web.plan.seeds(),
+        "--name",
+        "c",
+        "--delay",
+        "0.3",
+        "--allow-private",
+        "127.0.0.0/8",
+    ]
+    process = subprocess.Popen(
+        [*words, "-o", "c.jsonl"], env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True
+    )
     try:
         until("pages", lambda: waiting(fleet) > 20)
         with redis.Redis(port=server.port) as client:

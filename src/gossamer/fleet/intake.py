@@ -120,15 +120,11 @@ class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
         """As kombu's; an entry that is not a message is refused instead of being met again and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
-            found = _loads(raw.decode("utf-8", "replace")) if raw is not None else None
-            whole = isinstance(found, list) and len(found) == 3
-            fault = (
-                ""
-                if raw is None
-                else envelope_fault(found[0])
-                if whole
-                else "it is not JSON of a message, exchange and routing key"
-            )
+            found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
+            fault = ""
+            if raw is not None:
+                whole = isinstance(found, list) and len(found) == 3
+                fault = envelope_fault(found[0]) if whole else "it is not JSON of a message, exchange and routing key"
             if fault:
                 connection.hdel(self.unacked_key, tag)
                 connection.zrem(self.unacked_index_key, tag)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
+from gossamer.errors import DiskFull, GossamerError, SinkAway, SinkError, UsageError, own_limit
 from gossamer.sinks.append_log import MAX_LOST_S, REPAIR, AppendLog, unknown_to_store
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -35,6 +35,8 @@ def failure(path: str, error: OSError) -> GossamerError:
     """What an OSError on an output means to a person."""
     if error.errno in _FULL:
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
+    if short := own_limit(error):
+        return SinkAway(f"{path} cannot be opened, this process is short of {short}")
     return SinkError(f"cannot write {path}: {error.strerror or error}")
 
 
