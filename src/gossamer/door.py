@@ -82,6 +82,7 @@ async def crawl(
     with held(folder, setup.crawl, files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
         store, embedded = await open_store(job.settings)
+        place = Place(folder, embedded)
         record: Record | None = None
         try:
             setup.store = store.url
@@ -96,10 +97,10 @@ async def crawl(
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
                 async with feeding(setup, store, given.sources, warn=taps.warn):
-                    outcome = await Run(setup, store, embedded, watch, stop, taps).work()
+                    outcome = await Run(setup, store, embedded, watch, stop, taps, place).work()
             return await end(setup, store, outcome)
         except (GossamerError, OSError) as raised:
-            error = _in_data(folder, embedded, raised)
+            error = _in_data(place, raised)
             if error is None:
                 raise
             if record is None:  # it is somebody else's, or stays as it is
@@ -116,12 +117,37 @@ async def crawl(
                 await asyncio.to_thread(embedded.leave)
 
 
-def _in_data(folder: Path, embedded: Embedded | None, raised: GossamerError | OSError) -> GossamerError | None:
+class Place:
+    """Where a crawl's folder was when the crawl began."""
+
+    def __init__(self, folder: Path, embedded: Embedded | None) -> None:
+        self.folder, self._embedded, self._was = folder, embedded, folder.stat()
+
+    def lost(self) -> ConfigError | None:
+        """What happened when the folder is no longer there; None while it is."""
+        if self._embedded is not None and (lost := self._embedded.lost()) is not None:
+            return lost
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self.folder.stat(), self._was):
+                return None
+        return ConfigError(
+            f"{self.folder} was removed while the crawl ran: put it back and run the same command again, or begin anew with --fresh"
+        )
+
+    async def until_lost(self) -> str:
+        """Raises ConfigError when the folder is no longer there."""
+        while (lost := self.lost()) is None:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(LOOK)
+        raise lost
+
+
+def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | None:
     """The error to end with: a data folder that is gone explains all others. None for an OSError of another subject."""
-    if embedded is not None and (lost := embedded.lost()) is not None:
+    if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
         return raised
+    folder = place.folder
     inside = os.path.abspath(folder.parent)
     if isinstance(raised.filename, str | bytes) and os.path.abspath(os.fsdecode(raised.filename)).startswith(
         f"{inside}{os.sep}"
@@ -177,9 +203,10 @@ class Run:
     """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
 
     def __init__(
-        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps,
+        place: Place,
     ) -> None:  # fmt: skip
-        self.setup, self.store, self.embedded, self._silence = setup, store, embedded, Silence()
+        self.setup, self.store, self.embedded, self._silence, self._place = setup, store, embedded, Silence(), place
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
@@ -207,9 +234,7 @@ class Run:
 
     async def _while_there(self) -> str:
         """Work while the data folder is where it was. Raises ConfigError when it is gone."""
-        if self.embedded is None:
-            return await self._together()
-        work, watching = asyncio.create_task(self._together()), asyncio.create_task(_until_lost(self.embedded))
+        work, watching = asyncio.create_task(self._together()), asyncio.create_task(self._place.until_lost())
         try:
             await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
             return await (work if work.done() else watching)
@@ -278,13 +303,6 @@ class Run:
             until = max(0.0, self.setup.deadline - time.monotonic())
             left = until if left is None else min(left, until)
         return left
-
-
-async def _until_lost(embedded: Embedded) -> str:
-    """Raises ConfigError when the data folder is not where it was."""
-    while (lost := embedded.lost()) is None:  # noqa: ASYNC110 - no event tells of it
-        await asyncio.sleep(LOOK)
-    raise lost
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:

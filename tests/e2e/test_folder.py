@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -73,13 +74,15 @@ def servers_in(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("order", ["store", "door", "store door", "door store", "child store"])
-@pytest.mark.parametrize("seconds", [1.0, 9.0])
+@pytest.mark.parametrize(
+    ("order", "seconds", "processes"),
+    [
+        ("store", 1.0, 1), ("store", 4.0, 1), ("store", 9.0, 1), ("store", 4.0, 2), ("door", 9.0, 1), ("store door", 9.0, 1),
+        ("door store", 9.0, 1), ("child store", 9.0, 2), ("store child", 4.0, 2), ("store door child", 4.0, 2),
+    ],
+)  # fmt: skip
 def test_stopped_and_continued(work: Path, order: str, seconds: float, processes: int) -> None:
-    """The processes stop at once and go on in this order. After 9 s the store has been replaced if its door was awake."""
-    if (processes == 1) == ("child" in order) or (processes == 2 and seconds < 2 and "child" not in order):
-        pytest.skip("has no child, or is tried without")
+    """The processes stop at once and go on in this order. After 4 s the store is adopted, after 9 s it has been replaced."""
     with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
         one = job(web.plan.seeds(), work, per_host=4, processes=processes)
         door = begin(command(one), IMPATIENT)
@@ -109,8 +112,8 @@ def test_stopped_and_continued(work: Path, order: str, seconds: float, processes
         assert wrong_rows(rows(work / "out.jsonl"), web.plan) == []
         assert servers_in(work / "data") == []
         assert gone(store)
-        if "door" not in order and seconds > 5:
-            assert "does not answer" in err
+        if order == "store" and seconds > 5:
+            assert "the store that did not answer was ended" in err
 
 
 def test_a_stopped_store_then_kill_and_resume(work: Path) -> None:
@@ -244,7 +247,8 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
                 with pytest.raises(GossamerError):
                     gossamer.run(seed, output=work / "no" / "such" / "folder.jsonl", data=data, **quick)
             elif n % 6 == 4:
-                assert gossamer.fetch(seed, allow_private="127.0.0.0/8").status == 200
+                with contextlib.suppress(GossamerError):
+                    gossamer.run("http://nobody.invalid/", data=data, retries="", **quick)
             else:
                 asyncio.run(_interrupted(seed, data, quick))
 
