@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,13 +36,21 @@ def here(web: Web, *endings: str) -> Job:
     return one
 
 
+def stands(marker: Path, door: subprocess.Popen[str]) -> None:
+    """Wait until the crawl stands still."""
+    deadline = time.monotonic() + 60
+    while not marker.exists():
+        assert door.poll() is None, door.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def killed(one: Job, folder: Path, place: str = "written", after: int = 3) -> None:
     """Run a crawl in a folder until it stands still at a place of its commit, then kill it and its store."""
     marker = (folder / "marker").absolute()
     marker.unlink(missing_ok=True)
     door = begin(command(one), failpoint.code(place, after, marker), cwd=folder)
-    while not marker.exists():
-        assert door.poll() is None, door.communicate()
+    stands(marker, door)
     fire("all", door, folder / one.settings.data)
     door.communicate()
 
@@ -178,8 +187,7 @@ def test_what_another_program_appends_is_kept(tmp_path: Path, web: Web, what: st
 def test_what_another_program_appends_while_it_runs_is_kept(tmp_path: Path, web: Web) -> None:
     one, marker = here(web), tmp_path / "marker"
     door = begin(command(one), failpoint.code("settled", 3, marker), cwd=tmp_path)
-    while not marker.exists():
-        assert door.poll() is None, door.communicate()
+    stands(marker, door)
     with open(tmp_path / "out.jsonl", "a") as file:
         file.write('{"foreign": 1}\n')
     marker.unlink()

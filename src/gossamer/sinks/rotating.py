@@ -105,7 +105,9 @@ class Rotating:
 
     def _was(self, was: str, start: int) -> str:
         """Where a part was, when the output was at `was`."""
-        return f"{was}/{self.name(start)}" if self._folder else f"{os.path.dirname(was)}/{self.name(start)}"
+        if self._folder or not start:
+            return f"{was}/{self.name(start)}" if self._folder else was
+        return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
 
     def settle(self, committed: int) -> int:
         """Drop the parts of which nothing is committed; where the part begins that takes what comes next."""
