@@ -638,6 +638,7 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
     if stopped:
         crawl.kill()
         undo = damaged_copy(crawl, crawl.folder / crawl.out)
+    before = {one.pid for one in crawl.living()}
     run = crawl.start(crawl.words(name=rng.choice(("c", "other"))), apart=True)
     crawl.data = was
     try:
@@ -645,7 +646,10 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
     except subprocess.TimeoutExpired:
         code = None
     note = f"the other one: {code} {(run.said().strip().splitlines() or ['(nothing said)'])[-1][:200]}"
-    run.process.kill()
+    for one in crawl.living():
+        if one.pid not in before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one.pid, signal.SIGKILL)
     did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
     return Effect(did, undo, note=note, foreign_rows=True)
 
