@@ -164,6 +164,8 @@ class Log(Protocol):
 
     def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None: ...
 
+    def close(self) -> None: ...
+
 
 class TableSink(Protocol):
     """A database that upserts rows by (kind, key): writing a row twice is the same as writing it once."""

@@ -137,6 +137,9 @@ class Outputs:
             if isinstance(sink, Ships):
                 self._thread.submit(sink.drop)
         self._thread.shutdown(wait=True)
+        for log in (self._log, self._known):
+            if log is not None:
+                log.close()
         os.close(self._lock)
 
     def _all(self) -> list[FileSink]:

@@ -42,6 +42,9 @@ class Reading:
 
     def close(self) -> None:
         """Take the note away."""
+        note, self._map = self._map, bytearray(_CLAIM.size)
+        if isinstance(note, mmap.mmap):
+            note.close()  # it holds a descriptor
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
