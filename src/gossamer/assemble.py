@@ -19,6 +19,7 @@ from gossamer.beside import beside
 from gossamer.dialling import Dialling
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import GossamerError, StoreError
+from gossamer.frontier import append_only
 from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.embedded import Embedded
@@ -78,6 +79,7 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     """The store of the settings: a shared one by URL, else the data folder's own, adopted or started."""
     embedded = None
     if settings.store is None:
+        append_only.check(Path(settings.data) / "store")
         embedded = Embedded(Path(settings.data))
         url = await asyncio.to_thread(embedded.start)
     else:
