@@ -159,11 +159,7 @@ async def _rebuild(settings: Settings, store: Store, known: CrawlFile, say: Say,
     crawls, frontier = Crawls(store), _frontier(settings, store, known)
     record, lengths = await crawls.get(known.name), await frontier.all_lengths()
     tables = _tables(known)
-    paths = {os.path.abspath(path): path for path in tables}
-    agrees = record is not None and all(
-        os.path.exists(path) and lengths.get(full) == os.path.getsize(path) for full, path in paths.items()
-    )
-    if agrees and not asked and (tables or record is not None):
+    if record is not None and not asked and _sizes(tables).items() <= lengths.items():
         say(f"crawl {known.name}: the store and the outputs agree; nothing to do")
         return
     rebuilt = known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
@@ -233,16 +229,20 @@ async def _commit(frontier: Frontier, folder: Path, record: Record, store: Store
     """Commit the length that each output has now, and mark it as this crawl's."""
     owner = f"{record.name}@{record.started_at}"
     log = AppendLog(log_path(folder), owner, store.identity)
-    for path in tables:
-        full, size = os.path.abspath(path), os.path.getsize(path)
-        log.begin(full, size)
+    for path, size in _sizes(tables).items():
+        log.begin(path, size)
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             mark_store(fd, log)
             write_mark(fd, Mark(owner))
         finally:
             os.close(fd)
-        await frontier.base(full, size)
+        await frontier.base(path, size)
+
+
+def _sizes(tables: list[str]) -> dict[str, int]:
+    """The length of each output, by its absolute path."""
+    return {os.path.abspath(path): os.path.getsize(path) for path in tables}
 
 
 def _tables(known: CrawlFile) -> list[str]:
