@@ -33,6 +33,7 @@ from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.rehearsal import files, rehearse
+from gossamer.repair import write_crawl_file
 from gossamer.road.reading import last_read
 from gossamer.road.silence import Silence
 from gossamer.seeding import prepare, seed
@@ -178,6 +179,7 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
+    write_crawl_file(setup)
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:

@@ -23,7 +23,7 @@ from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.keeping import Keeping
 from gossamer.road.lanes import Lanes
 from gossamer.road.members import Members
-from gossamer.road.nearer import Nearer
+from gossamer.road.nearer import Nearer, read_again
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Read, Taken, Taker
@@ -92,7 +92,11 @@ class Visitor:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 if self.by is not None:
                     again.note(refused, None, self.by)
-                put(refused if self.nearer is None or claim.request.use == FILE else self.nearer.ends(refused))
+                put(
+                    read_again(refused)
+                    if self.nearer is None or claim.request.use == FILE
+                    else self.nearer.ends(refused)
+                )
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
@@ -101,7 +105,7 @@ class Visitor:
                     return None
                 go = self.sharing.around(go)
             if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
-                put(await go(chosen))
+                put(read_again(await go(chosen)))
             else:
                 put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
         return None
