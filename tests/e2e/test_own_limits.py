@@ -73,7 +73,7 @@ def test_enough_descriptors_are_not_told_of(web: Web, tmp_path: Path) -> None:
 @pytest.mark.parametrize("files", [12, 20, 32])
 def test_too_few_end_it_in_one_line(web: Web, tmp_path: Path, files: int) -> None:
     process = crawl(web, tmp_path, files=files)
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 9, (process.returncode, err)
     (line,) = [line for line in err.splitlines() if line.startswith("gossamer: short of")]
     assert "ulimit -n" in line
