@@ -62,7 +62,7 @@ def whole(process: subprocess.Popen[str], folder: Path, web: Web) -> tuple[dict[
 @pytest.mark.parametrize("files", [48, 64, 128])
 def test_few_descriptors_make_it_slower_and_no_page_fail(web: Web, tmp_path: Path, files: int) -> None:
     _, err = whole(crawl(web, tmp_path, files=files), tmp_path, web)
-    (line,) = [line for line in err.splitlines() if "open files" in line]
+    line = next(line for line in err.splitlines() if "open files" in line)
     assert f"{files} allowed (ulimit -n), so " in line
 
 
