@@ -102,7 +102,7 @@ def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_aga
             client.flushall()
         _, err = process.communicate(timeout=30)
     assert process.returncode == 8
-    (line,) = [line for line in err.splitlines() if "was emptied" in line]
+    assert sum("was emptied" in line for line in err.splitlines()) == 1
     until("the worker tells", lambda: "was emptied" in worker.said())
     assert "Traceback" not in worker.said()
     before = len(fleet.rows())

@@ -56,7 +56,10 @@ class Outputs:
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
         if self._log is not None or self._known is not None:
-            await self._in_thread(self._note, batch)
+            if self._log is not None:
+                await self._patiently(self._log.write, [attempt for visit in batch for attempt in visit.attempts])
+            if self._known is not None:
+                await self._patiently(self._known.write, [visit.seen for visit in batch if visit.seen is not None])
         for table in self._tables if rows else ():
             await self._patiently(table.upsert, rows)
         if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
@@ -199,12 +202,6 @@ class Outputs:
             (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
             for path, sink in sinks.items()
         ]
-
-    def _note(self, batch: list[Visit]) -> None:
-        if self._log is not None:
-            self._log.write([attempt for visit in batch for attempt in visit.attempts])
-        if self._known is not None:
-            self._known.write([visit.seen for visit in batch if visit.seen is not None])
 
     def _patiently(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return self._waiting.through(lambda: self._in_thread(call, *args))
