@@ -266,8 +266,13 @@ class Crawl:
         found = [
             f"{path.name} outside was written to" for path, was in self.precious.items() if path.read_bytes() != was
         ]
-        deleted = [path for path in self.foreign if not path.exists() or FOREIGN.encode() not in path.read_bytes()]
+        deleted = [path for path in self.foreign if not any(map(is_foreign, path.parent.glob(f"{path.name}*")))]
         return found + [f"the foreign line in {path.name} was deleted" for path in deleted]
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a file has the line of another program."""
+    return path.is_file() and FOREIGN.encode() in path.read_bytes()
 
 
 def resume(pids: list[int]) -> None:
