@@ -43,6 +43,7 @@ from gossamer.parts import TableSink
 from gossamer.politeness.pace import Delay
 from gossamer.proxying import proxies
 from gossamer.request import Request
+from gossamer.resources import descriptors, room_for_visits
 from gossamer.revisit import known
 from gossamer.road.again import versions
 from gossamer.road.apart import Apart
@@ -55,7 +56,7 @@ from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
 from gossamer.road.reader import Reader
 from gossamer.road.reading import Reading
-from gossamer.road.room import Room
+from gossamer.road.room import Limiter, Room
 from gossamer.road.sharing import Sharing
 from gossamer.road.silence import Silence
 from gossamer.road.taker import Taker
@@ -90,6 +91,15 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
             await asyncio.to_thread(embedded.leave)
         raise
     return store, embedded
+
+
+def limiter_of(concurrency: int) -> Limiter:
+    """How many visits a process may have under way: as many as wanted, or fewer where its open files do not allow them."""
+    fit = min(concurrency, room_for_visits())
+    few = f"open files: {descriptors()[1]} allowed (ulimit -n), so {fit} pages at once instead of {concurrency}: raise it for more"
+    return Limiter(
+        fit, lambda line: print(f"gossamer: {line}", file=sys.stderr), begins=few if fit < concurrency else ""
+    )
 
 
 async def started(embedded: Embedded) -> str:
@@ -141,11 +151,13 @@ class Bench:
     def __init__(
         self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
         room: Room | None = None, lanes: Sequence[str] | None = None, region: str = "",
-        ours: Callable[[], Awaitable[None]] | None = None,
+        ours: Callable[[], Awaitable[None]] | None = None, limiter: Limiter | None = None,
     ) -> None:  # fmt: skip
-        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has. `ours`: as of `Outputs`."""
+        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has. `ours`: as of `Outputs`.
+        `limiter`: that of the process, where several crawls share it."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
+        self.limiter = limiter or limiter_of(settings.concurrency)
         self.crawls = Crawls(store)
         self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
         self.folder = Path(settings.data) / setup.crawl
@@ -185,7 +197,7 @@ class Bench:
         self.judge = Judge(setup, self.sites, self.store)
         self.reader.watched = self.judge.watched
         aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
-        files, own_tables = outputs(setup, self.sites, str(aside))
+        files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
         self.keeping = keep(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
@@ -218,6 +230,7 @@ class Bench:
             climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes) if self.dialling.climbs else None,
             by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
             members=self.clubs.members(self.name, gate, treat), keeping=self.keeping, lanes=self.lanes, apart=self.apart,
+            short=self.limiter.short,
         )  # fmt: skip
 
     def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
@@ -306,6 +319,7 @@ class Bench:
             await self.outputs.open()
             self.reader.reading = Reading(self.folder if self.setup.job.settings.store is None else None)
             self._ledger.open()
+            self.limiter.begin()
             await self.judge.open()
             self._opened = True
         await self._state()
@@ -324,6 +338,7 @@ class Bench:
             self.frontier, self._visits, committer, buckets=self.store.buckets,
             concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
             deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit, ledger=self._ledger,
+            limiter=self.limiter,
         )  # fmt: skip
         self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))

@@ -28,6 +28,7 @@ from gossamer.parts import Collector, Given
 from gossamer.politeness.access import MOST as ROBOTS_SIZE
 from gossamer.politeness.blocks.own import worth_keeping
 from gossamer.request import FILE, Request, split
+from gossamer.resources import room_for_visits
 from gossamer.road.rungs import Bare, Identity, Nobody, Proxies, Rung
 from gossamer.settings import Settings
 from gossamer.sinks.formats import whole
@@ -278,7 +279,7 @@ def collector(
     options: dict[str, Any] = {
         "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
         "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
-        "ca_file": settings.ca_file, "connections": max(256, settings.concurrency), "keep": keep,
+        "ca_file": settings.ca_file, "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)), "keep": keep,
         "folder": None if robots or keep or settings.cache else settings.data, "more": None if robots else more,
     }  # fmt: skip
     made: Collector

@@ -16,7 +16,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.assemble import Bench, cold, open_store, open_url, policy, telling
 from gossamer.data_files import refuse_links_in
-from gossamer.errors import ConfigError, GossamerError, StoreError, of_data
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.feeding import feeding, silent
 from gossamer.frontier.census import Census, HostLine
 from gossamer.frontier.clearing import drop_queue, forget, reopen
@@ -33,6 +33,7 @@ from gossamer.judging import ended, mended, seen_whole
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.rehearsal import files, rehearse
+from gossamer.repair import write_crawl_file
 from gossamer.road.reading import last_read
 from gossamer.road.silence import Silence
 from gossamer.seeding import prepare, seed
@@ -105,6 +106,8 @@ async def crawl(
                 raise
             if record is None:  # it is somebody else's, or stays as it is
                 raise
+            if isinstance(error, StoreChanged):  # nothing of ours belongs into it
+                raise
             with contextlib.suppress(StoreError):  # that is what went wrong
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await Census(store).summary(setup.crawl)
@@ -176,6 +179,7 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
+    write_crawl_file(setup)
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:
@@ -219,15 +223,15 @@ class Run:
                     while (outcome := await self._while_there()) == "mended":
                         await mended(self.setup, self.store)
                     return outcome
-                except StoreError:
-                    if self.embedded is None:
+                except StoreError as error:
+                    if self.embedded is None or isinstance(error, StoreChanged):
                         raise
                     await self._store_again()
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
             if self.watch is not None:
-                with contextlib.suppress(StoreError):
+                with contextlib.suppress(GossamerError):
                     self.watch(await self._live())
 
     async def _while_there(self) -> str:
@@ -279,7 +283,7 @@ class Run:
 
     async def _watch(self) -> None:
         while self.watch is not None:
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(GossamerError):
                 self.watch(await self._live())
             await asyncio.sleep(LOOK)
 

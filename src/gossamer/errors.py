@@ -42,6 +42,18 @@ class StoreError(GossamerError):
     exit_code = 8
 
 
+class StoreChanged(StoreError):
+    """The store was emptied, or replaced by another one, while it was worked with: what is known of it does not hold any more."""
+
+
+class CrawlEnded(GossamerError):
+    """A crawl was ended by somebody else while its lists were being added."""
+
+    def __init__(self, line: str, exit_code: int) -> None:
+        super().__init__(line)
+        self.exit_code = exit_code
+
+
 class StoreDamaged(StoreError):
     """The files of an embedded store are damaged: it would begin with fewer keys than it had."""
 
@@ -84,6 +96,13 @@ class DiskFull(GossamerError):
     exit_code = 16
 
 
+class ResourceError(GossamerError):
+    """This process lacks something of its own machine (descriptors, memory, threads, ports) and cannot even do one thing at a time:
+    raise the limit, then run the same command again."""
+
+    exit_code = 9
+
+
 class SinkError(GossamerError):
     """An output cannot be written, or somebody else changed it."""
 
@@ -106,12 +125,45 @@ class GateNotMet(GossamerError):
     exit_code = 30
 
 
+OWN_LIMITS = {
+    errno.EMFILE: "open files (ulimit -n)",
+    errno.ENFILE: "open files of the whole machine (fs.file-max)",
+    errno.ENOMEM: "memory",
+    errno.ENOBUFS: "memory for sockets",
+    errno.EAGAIN: "processes and threads (ulimit -u)",
+    errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
+}
+"""The error numbers of what this machine or process has too little of, in words."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers of a disk that is full, or of a file that may not grow."""
 
 
+def own_limit(error: BaseException | None) -> str:
+    """What of its own the process ran short of, in words; '' when the error means something else."""
+    for _ in range(5):
+        if isinstance(error, MemoryError):
+            return OWN_LIMITS[errno.ENOMEM]
+        if isinstance(error, OSError) and error.errno in OWN_LIMITS:
+            return OWN_LIMITS[error.errno]
+        if isinstance(error, RuntimeError) and str(error).startswith("can't start new thread"):
+            return OWN_LIMITS[errno.EAGAIN]
+        if error is None:
+            break
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def short_of(what: str) -> ResourceError:
+    """The error of a process that cannot go on for want of something of its own."""
+    return ResourceError(
+        f"short of {what}, even for one page at a time: raise the limit, then run the same command again; nothing is lost"
+    )
+
+
 def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerError:
     """What an OSError in the data folder, or in that of another option, means to a person."""
+    if short := own_limit(error):
+        return short_of(short)
     if error.errno in FULL:
         return DiskFull(f"{option} {folder}: no space left: free some, then run the same command again")
     return ConfigError(f"{option} {folder}: {error.strerror}: choose a folder that can be written")

@@ -24,8 +24,9 @@ from gossamer import url as urls
 from gossamer.assemble import Bench
 from gossamer.beside import beside
 from gossamer.data_files import make_folder, open_file
-from gossamer.errors import GossamerError, StoreError, of_data
+from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier import keys
+from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.fed import leases, position_of, positions
 from gossamer.frontier.fitness import fullest
 from gossamer.frontier.spiller import spilling
@@ -49,6 +50,10 @@ TAIL = 16 << 20
 """Bytes of bad lines that are looked at where some come again."""
 PATIENCE = 60.0
 """Seconds for which the store may be away."""
+ADDED_TO = ("running", "paused")
+"""States of a crawl that is added to."""
+ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
+"""Exit codes of a `submit` whose crawl came into such a state while it added to it; else 11."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
 """Seconds between looks at what is pending, between looks while it is too much, and between lines of progress."""
 
@@ -209,11 +214,37 @@ async def feed(
             await begun()
         if work is not None:
             bench = Bench(setup, store, "spiller", asyncio.Event())
+            ended = asyncio.create_task(_ended(store, setup.crawl))
             try:
                 async with spilling(store, setup.crawl, bench.cold, bench.hot):
-                    await asyncio.wait((work,))
+                    await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
+                if ended.done() and not work.done():
+                    raise ended.result()
             finally:
+                ended.cancel()
+                await asyncio.gather(ended, return_exceptions=True)
                 await bench.close()
+
+
+async def _ended(store: Store, crawl: str) -> GossamerError:
+    """Wait until somebody ends a crawl that is being added to; the error to raise then."""
+    crawls = Crawls(store)
+    while True:
+        await asyncio.sleep(WAIT)
+        try:
+            record = await crawls.get(crawl)
+            if record is None:
+                await store.check_same()
+        except StoreChanged as error:
+            return error
+        except StoreError:  # it may come back; who adds hears of it
+            continue
+        state = record.state if record is not None else "removed"
+        if state in ADDED_TO:
+            continue
+        why = f" ({record.reason})" if record is not None and record.reason else ""
+        line = f"crawl {crawl} is {state}{why} while its lists were being added: what was not read yet is not added"
+        return CrawlEnded(line, ENDS_WITH.get(state, 11))
 
 
 async def _leased(bench: Bench, sources: Sequence[Source], say: Say, warn: Say, name: str) -> None:

@@ -140,5 +140,7 @@ class Failure(msgspec.Struct, frozen=True):
     """As of a page."""
     noted: bool = False
     """Its request was another one (of a log-in), and is in the attempts log already."""
+    short: str = ""
+    """What of its own this process ran short of (`errors.OWN_LIMITS`); '' when the failure is not ours."""
     blame: str = ""
     """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""

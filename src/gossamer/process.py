@@ -8,6 +8,8 @@ import gc
 import logging
 import os
 
+from gossamer.resources import raise_descriptor_limit
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of mallopt(3)."""
 KEPT, OWN = 16 << 20, 4 << 20
@@ -22,6 +24,7 @@ def settle_in() -> None:
     to the system after each and taken again, it costs 30 page faults a page. Arrow takes its memory from there, too: its own pool
     would be fresh, and to clear that costs as much as to make a Parquet file in it.
     """
+    raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
     gc.freeze()
     gc.enable()

@@ -22,6 +22,7 @@ from gossamer.road.records import edges
 from gossamer.road.waiting import Say, Waiting
 from gossamer.settings import Settings
 from gossamer.sinks import columns, graph
+from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.files import OFF, Files, place
 from gossamer.sinks.formats import parse
 from gossamer.sinks.opening import Own, open_all
@@ -32,8 +33,9 @@ from gossamer.visit import LINK
 Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
-def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "") -> Outputs:
-    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with."""
+def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: str | None = None) -> Outputs:
+    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with; `store`: the identity of the
+    store, None to close outputs that other processes wrote."""
     job = setup.job
     pages = {"page": columns.page_columns(text=job.text, links=job.links, duplicates=job.settings.duplicates != "off")}
     compared = compares(sites)
@@ -51,8 +53,9 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "") -> Outpu
         for one in job.outputs if not here.isdisjoint(one.sites)
     ]  # fmt: skip
     folder = str(Path(job.settings.data) / setup.crawl)
+    log = None if store is None else AppendLog(log_path(folder, setup.segment), setup.owner, store, fresh=job.fresh)
     return open_all(
-        specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts, job.graph
+        specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts, job.graph, log
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -10,11 +11,12 @@ import msgspec
 from gossamer import submitted
 from gossamer.assemble import open_store
 from gossamer.door import begin
-from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.errors import Away, ConfigError, GossamerError, StoreError, StoreFull, UsageError
 from gossamer.feeding import feed
 from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.crew import Refusals
+from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job
 from gossamer.membership import seal_of
@@ -85,20 +87,71 @@ async def wait(
     settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
 ) -> Summary:
     """Wait for a submitted crawl to end; its summary. `say` hears of workers that do no work for it."""
-    store, _ = await open_store(settings)
     told, look = dict[str, str](), 0
+    looking = Looking(settings, say)
     try:
         while True:
-            if (look := look + 1) % SELDOM == 0:
-                refused = await Refusals(store).of(crawl)
-                for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
-                    say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
-                told = refused
-            summary = await Census(store).summary(crawl)
+            store = await looking.store()
+            try:
+                await store.check_same()
+                if (look := look + 1) % SELDOM == 0:
+                    refused = await Refusals(store).of(crawl)
+                    for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
+                        say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
+                    told = refused
+                summary = await Census(store).summary(crawl)
+            except (Away, StoreFull) as error:
+                await looking.away(error)
+                continue
+            looking.back()
             if watch is not None:
                 watch(summary)
             if summary.state in ENDED:
                 return summary
             await asyncio.sleep(LOOK)
     finally:
-        await store.close()
+        await looking.close()
+
+
+class Looking:
+    """A store that is looked at for a long time. Its outages are waited for, however long they are, as workers do; each is told once."""
+
+    def __init__(self, settings: Settings, say: Say) -> None:
+        self._settings, self._say = settings, say
+        self._store: Store | None = None
+        self._seed = 0
+        self._since: float | None = None
+        self._told = False
+
+    async def store(self) -> Store:
+        """The store; waits until it can be opened, when it could be before. Raises StoreChanged where another one is there now."""
+        while self._store is None:
+            try:
+                self._store, _ = await open_store(self._settings)
+            except (Away, StoreFull) as error:
+                if not self._seed:
+                    raise
+                await self.away(error)
+                continue
+            self._seed = self._seed or self._store.seed
+            self._store.seed = self._seed
+        return self._store
+
+    async def away(self, error: StoreError) -> None:
+        """It does not answer, or cannot work: wait a little."""
+        self._since = self._since or time.monotonic()
+        if not self._told:
+            self._told = True
+            self._say(f"{error}; waiting for it")
+        await asyncio.sleep(LOOK)
+
+    def back(self) -> None:
+        """It answers."""
+        if self._told and self._since is not None:
+            self._say(f"the store answers again after {time.monotonic() - self._since:.0f} s")
+        self._since, self._told = None, False
+
+    async def close(self) -> None:
+        """Let it go."""
+        if self._store is not None:
+            await self._store.close()

@@ -41,10 +41,11 @@ def install(place: str, after: int, marker: str) -> None:
         from gossamer.sinks import exact
 
         def write_at(fd: int, offset: int, data: bytes) -> None:
+            half = len(data) // 2
             if data:
-                os.pwrite(fd, data[: len(data) // 2], offset)
+                os.pwrite(fd, data[:half], offset)
                 hold()
-            os.pwrite(fd, data, offset)
+            os.pwrite(fd, data[half:], offset + half)  # where a file is opened to append, this goes to its end
 
         exact.write_at = write_at
     elif place == "written":

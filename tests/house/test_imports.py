@@ -13,8 +13,8 @@ import pytest
 from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
-    "process", "beside", "wal", "data_files", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
-    "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch",
+    "process", "beside", "wal", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings", "masking", "render", "steps",
+    "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch", "resources", "data_files",
 }  # fmt: skip
 SHELVES = {
     "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "revisit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.words import Argument, Option
 from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.extras import newer
 
@@ -33,6 +34,9 @@ Delay = Annotated[str | None, Option("--delay", metavar="SECONDS", help="From st
 PerHost = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once at one host (1).")]
 Answer = Annotated[str | None, Option("--answer", metavar="SECONDS", help="That an answer takes (0.5).")]
 Workers = Annotated[int | None, Option("--workers", metavar="N", help="Worker processes (as many as are of use here).")]
+Repair = Annotated[bool, Option("--repair", help="Mend the store; rebuild what it lost from outputs.")]
+DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: say what would be done.")]
+Name = Annotated[str | None, Argument(metavar="[CRAWL]", help="With --repair: this crawl alone.")]
 Within = Annotated[str | None, Option("--within", metavar="TIME", help="It is to be done in: 12h, 30d.")]
 Like = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Take what was measured in this crawl.")]
 
@@ -51,9 +55,11 @@ class Finding(NamedTuple):
 def doctor(
     size: Size = False, hosts: Hosts = None, urls: Urls = None, delay: Delay = None, per_host: PerHost = None,
     answer: Answer = None, workers: Workers = None, within: Within = None, crawl: Like = None, data: Data = None,
-    store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    store: StoreUrl = None, setting: Setting = None, as_json: Json = False, repair: Repair = False,
+    dry_run: DryRepair = False, name: Name = None,
 ) -> int:  # fmt: skip
-    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a crawl needs."""
+    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a crawl needs.
+    --repair: mend a damaged store, and rebuild a crawl that the store lost from its outputs."""
     from gossamer.cli.show import put_json, put_table
 
     settings = read_settings(data, store, setting)
@@ -66,6 +72,13 @@ def doctor(
         "workers": workers,
         "within": within,
     }
+    if repair:
+        from gossamer.repair import repair as mend
+
+        asyncio.run(mend(settings, name, lambda line: print(f"gossamer: {line}", file=sys.stderr), dry=dry_run))
+        return 0
+    if name is not None or dry_run:
+        raise UsageError("a crawl and --dry-run belong to --repair: gossamer doctor --repair [CRAWL] [--dry-run]")
     if size:
         from gossamer.cli.sizing import tell
 
@@ -222,6 +235,7 @@ async def in_store(settings: Settings) -> list[Finding]:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
             findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            findings += await malformed(store)
             if await store.guard(store.client.dbsize()) <= LARGE:
                 findings += await stranded(store)
             return findings + await sessions(settings, store)
@@ -229,6 +243,21 @@ async def in_store(settings: Settings) -> list[Finding]:
             await store.close()
             if embedded is not None:
                 embedded.leave()
+
+
+async def malformed(store: Store) -> list[Finding]:
+    """Malformed messages that the fleet's workers took off the broker; those of the last day are a warning."""
+    from gossamer.frontier.crew import Crew
+    from gossamer.frontier.malformed import MalformedMessages, told
+
+    messages = MalformedMessages(store)
+    if not (count := await messages.count()):
+        return []
+    newest, now = await messages.newest(), await Crew(store).now()
+    late = any(isinstance(one.get("at"), float | int) and now - one["at"] < 86400 for one in newest)
+    body = f"; its body begins with {ascii(newest[0].get('body'))[:120]}" if newest else ""
+    advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"
+    return [Finding("queue", "warn" if late else "ok", told(count, newest) + body, advice)]
 
 
 async def waste(settings: Settings, store: Store) -> list[Finding]:

@@ -47,6 +47,8 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
     from gossamer.cli.show import amount, put_json, put_table, remark
     from gossamer.frontier.crew import Crew, Refusals
+    from gossamer.frontier.malformed import MalformedMessages
+    from gossamer.frontier.malformed import told as of_malformed
     from gossamer.frontier.scores import Scores
     from gossamer.politeness.scores import merit, read
 
@@ -54,6 +56,8 @@ async def _listed(settings: Settings, as_json: bool) -> int:
         crew = Crew(store)
         found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
         records = read(await Scores.of_all(store))
+        malformed = MalformedMessages(store)
+        count, newest = await malformed.count(), await malformed.newest(1)
     merits = {one.name: merit(one.name, records, now) for one in found}
     if as_json:
         plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]
@@ -63,16 +67,30 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             one["lacks"] = [{"crawl": crawl, "site": site, "why": why} for (crawl, site), why in mine.items() if site]
         put_json(plain)
     elif found:
-        heads = ("worker", "state", "lanes", "region", "score", "processes", "memory", "up", "last sign", "version")
+        heads = (
+            "worker",
+            "state",
+            "lanes",
+            "region",
+            "score",
+            "processes",
+            "memory",
+            "up",
+            "last sign",
+            "malformed",
+            "version",
+        )
         rows = [
             (w.name, w.state, ",".join(w.lanes), w.region or "-", told(merits[w.name]), w.processes, amount(w.memory),
-             since(w.started, now), since(w.beat, now), w.version) for w in found
+             since(w.started, now), since(w.beat, now), w.malformed, w.version) for w in found
         ]  # fmt: skip
-        put_table(heads, rows, right=("processes", "memory", "up", "last sign"))
+        put_table(heads, rows, right=("processes", "memory", "up", "last sign", "malformed"))
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:
         remark("no worker has come yet: start one with gossamer worker")
+    if count:
+        remark(of_malformed(count, newest))
     return 0
 
 

@@ -35,6 +35,7 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
             return await _one(census, settings, name, as_json)
         found = [await seen(census, settings, one) for one in await census.crawls.names()]
         cut = [await broken_off(census, one.crawl) for one in found]
+        odd = await malformed(store)
     if as_json:
         put_json([{**_plain(one), **more} for one, more in zip(found, cut, strict=True)])
     elif found:
@@ -44,7 +45,18 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
                 remark(f"{one.crawl}: {told(more)}")
     else:
         remark("there is no crawl yet")
+    if odd:
+        remark(odd)
     return 0
+
+
+async def malformed(store: Store) -> str:
+    """A line on the malformed messages that the fleet's workers kept aside, '' when there were none."""
+    from gossamer.frontier.malformed import MalformedMessages, told
+
+    messages = MalformedMessages(store)
+    count = await messages.count()
+    return told(count, await messages.newest(1)) if count else ""
 
 
 async def seen(census: Census, settings: Settings, name: str) -> Summary:
@@ -104,6 +116,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps(census.store, name), await broken_off(census, name)
     refused = await Refusals(census.store).of(name)
+    odd = await malformed(census.store) if (await census.crawls.need(name)).fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
         put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "refused": refused, "expected_lost": lost,
@@ -113,6 +126,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     more = [("seen-set", doubt)] if lost >= 0.01 else []
     more += [("lists", told(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
+    more += [("queue", odd)] if odd else []
     put_table((), [*lines(summary), *more])
     if hosts:
         print()

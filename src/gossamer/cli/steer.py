@@ -185,9 +185,12 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if record.state in ("finished", "cancelled"):
         return f"nothing to cancel, it is {record.state}", 0
     from gossamer.frontier.clearing import drop_queue
+    from gossamer.frontier.fed import fed_now
 
-    dropped = await drop_queue(crawls.store, record.name)
     await crawls.set(record.name, "cancelled", "by gossamer cancel")
+    while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds to it sees the state and stops
+        await asyncio.sleep(0.2)
+    dropped = await drop_queue(crawls.store, record.name)
     return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
 
 

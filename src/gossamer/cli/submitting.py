@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawling
 from gossamer.cli.words import Option
-from gossamer.errors import GossamerError
+from gossamer.errors import CrawlEnded, GossamerError
 
 if TYPE_CHECKING:
     from gossamer.job import Job
@@ -73,10 +73,17 @@ class Submission:
 
     async def _submitted(self) -> int:
         from gossamer.cli.running import aside
-        from gossamer.cli.show import put_json
+        from gossamer.cli.show import put_json, remark
         from gossamer.submit import seen, submit, wait
 
-        await submit(self.job, self._say, self._begun)
+        try:
+            await submit(self.job, self._say, self._begun)
+        except CrawlEnded as error:
+            remark(f"{error}. Begin anew with: {self._again} --fresh")
+            if self.json and not self.waits:
+                put_json(await seen(self.job.settings, self.name))
+            if not self.waits:
+                return error.exit_code
         self.given = True
         aside(self.job, self.name, self._began, self.quiet)
         if self.waits:

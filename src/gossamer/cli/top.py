@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
@@ -38,7 +39,8 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
         looks = Looks(store, name)
         if dumb() or once or as_json:
             while True:
-                put_json(await looks.plain())
+                if not await looks.waited(looks.plain, put_json, once):
+                    continue
                 if once:
                     return
                 await asyncio.sleep(LOOK * 10)
@@ -46,7 +48,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
         with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
             while True:
-                live.update(await looks.drawn(), refresh=True)
+                await looks.waited(looks.drawn, lambda found: live.update(found, refresh=True), False)
                 await asyncio.sleep(LOOK)
 
 
@@ -56,6 +58,28 @@ class Looks:
     def __init__(self, store: Store, name: str | None) -> None:
         self._store, self._name = store, name
         self._pages: dict[str, deque[tuple[float, int]]] = {}
+        self._away = False
+
+    async def waited(self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool) -> bool:
+        """Show a look; False while the store is away, which is told once and waited for."""
+        from gossamer.cli.show import remark
+        from gossamer.errors import Away
+
+        try:
+            found = await look()
+        except Away as error:
+            if once:
+                raise
+            if not self._away:
+                remark(f"{error}; waiting for it")
+            self._away = True
+            await asyncio.sleep(LOOK)
+            return False
+        if self._away:
+            remark("the store answers again")
+        self._away = False
+        show(found)
+        return True
 
     async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
         from gossamer.frontier.census import Census

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from gossamer.cli.streams import texts
-from gossamer.errors import FULL, DiskFull, GossamerError
+from gossamer.errors import FULL, DiskFull, GossamerError, ResourceError, own_limit, short_of
 from gossamer.units import nearest
 
 ABOUT = "A web crawler that is polite, fast and never loses a URL."
@@ -132,10 +132,10 @@ def run(words: list[str]) -> int:
         return 2
     except click.ClickException as error:
         return say(usage(error), 2)
-    except OSError as error:
-        return in_the_way(error)
     except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
-        return bug(error)
+        if short := own_limit(error):
+            return say(str(short_of(short)), ResourceError.exit_code)
+        return in_the_way(error) if isinstance(error, OSError) else bug(error)
 
 
 def unheard() -> int:

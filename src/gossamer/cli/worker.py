@@ -81,7 +81,7 @@ async def _reached(settings: Settings) -> None:
 def _run(settings: Settings, lanes: list[str], processes: int, name: str | None) -> int:
     from gossamer.cli.show import remark
     from gossamer.fleet import brokers
-    from gossamer.fleet.app import app, bearing
+    from gossamer.fleet.app import app, bearing, exit_code
 
     host = platform.node()
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
@@ -97,7 +97,8 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     try:
         app.worker_main(["worker", "-Q", ",".join(lanes), "-n", free, *pool, *quiet])
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+        if isinstance(ended.code, int) and ended.code:
+            return ended.code
     finally:
         sys.stdout.flush()
-    return 0
+    return exit_code()

@@ -76,6 +76,9 @@ class BrowserCollector:
             return self._refused(Why("filter", PROXIES, True))
         came, authority = time.perf_counter(), split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
+        if short := found.short:
+            line = f"short of {short}"
+            return Failure("connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short)
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
         place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")

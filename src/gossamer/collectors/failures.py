@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import NamedTuple
 
 import pycurl
+
+from gossamer.errors import OWN_LIMITS
+from gossamer.resources import descriptors_short, memory_short
 
 TOO_LARGE, WEIRD, STREAM, PROXY = (
     100,
@@ -65,6 +69,31 @@ def blame(code: int, text: str, connected: bool) -> str:
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return "path" if connected else "proxy"
     return "proxy" if code in _OF_PROXY else "path" if code in _OF_PATH else ""
+
+
+_UNCLEAR = (
+    pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CONNECT_ERROR,
+    pycurl.E_FAILED_INIT, pycurl.E_OUT_OF_MEMORY,
+)  # fmt: skip
+"""Errors that a shortage of descriptors or memory may be behind, without a number of its own."""
+
+
+def shortage(code: int, number: int, address: str) -> str:
+    """What of its own this process was short of when a transfer to `address` failed before anything was sent, '' when it was not that.
+    `number`: the errno that curl kept, 0 for none.
+
+    >>> shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
+    ''
+    """
+    if number == errno.EADDRNOTAVAIL:  # without IPv6 on this machine each of its addresses gives that
+        return "" if ":" in address else OWN_LIMITS[number]
+    if number in OWN_LIMITS and number != errno.EAGAIN:
+        return OWN_LIMITS[number]
+    if code not in _UNCLEAR or (code == pycurl.E_COULDNT_CONNECT and number):
+        return ""
+    if descriptors_short():
+        return OWN_LIMITS[errno.EMFILE]
+    return OWN_LIMITS[errno.ENOMEM] if code == pycurl.E_OUT_OF_MEMORY and memory_short() else ""
 
 
 def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why:

@@ -49,7 +49,10 @@ def _open(me: Any, purpose: int, address: Any) -> int:
     host = socket.inet_ntop(family, raw[8:24] if family == socket.AF_INET6 else raw[4:8])
     place = (host, int.from_bytes(raw[2:4], "big"))
     made = ffi.from_handle(me).calls[pycurl.OPENSOCKETFUNCTION](purpose, (family, kind, protocol, place))
-    return made if isinstance(made, int) else os.dup(made.fileno())
+    try:
+        return made if isinstance(made, int) else os.dup(made.fileno())
+    except OSError:  # short of descriptors: `failures.shortage` finds out
+        return -1
 
 
 @ffi.callback("int(void*, char*, char*, int, int)", error=1)  # type: ignore[untyped-decorator]
@@ -117,8 +120,8 @@ class Curl:
         return said.decode("utf-8", "replace")
 
     def getinfo(self, what: int) -> float:
-        """A time in seconds, of the last transfer."""
-        out = ffi.new("double*")
+        """A time in seconds, or (`OS_ERRNO`) a number, of the last transfer."""
+        out = ffi.new("long*" if what == pycurl.OS_ERRNO else "double*")
         lib.curl_easy_getinfo(self._easy, what, out)
         return float(out[0])
 

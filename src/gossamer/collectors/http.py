@@ -15,7 +15,7 @@ import msgspec
 import pycurl
 
 from gossamer.collectors.decoding import BadCoding, TooLarge
-from gossamer.collectors.failures import blame, why
+from gossamer.collectors.failures import blame, shortage, why
 from gossamer.collectors.heads import content_type, version
 from gossamer.collectors.multi import Multi
 from gossamer.collectors.outgoing import PROXIES, TOKEN, ca_bundle, line, proxy_of, sound
@@ -28,6 +28,8 @@ from gossamer.request import FILE, Request, split
 
 MOST_ADDRESSES = 3
 """Addresses of a host that are tried in one visit."""
+LATER_S = 1.0
+"""Seconds that a host rests after a request that could not be made for want of something of our own."""
 _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
@@ -43,6 +45,8 @@ class Answer(Protocol):
     def detail(self) -> str: ...
     @property
     def final(self) -> bool: ...
+    @property
+    def short(self) -> str: ...
 
 
 class Resolver(Protocol):
@@ -130,9 +134,13 @@ class HttpCollector:
             if not place:
                 return self._refused("filter", PROXIES, True, now, 0.0)
             found = self._resolver.known(place) or await self._resolver.resolve(place)
+            if found.short:
+                return self._short(found.short, now)
             if not found.addresses:
                 detail = mask(f"the proxy's address is refused: {found.detail}")
                 return msgspec.structs.replace(self._refused("proxy", detail, False, now, 0.0), blame="proxy")
+        if found.short:
+            return self._short(found.short, now)
         if not found.addresses:
             return self._refused(found.reason, found.detail, found.final, now, time.perf_counter() - began)
         transfer = self._free.pop() if self._free else self._transfer()
@@ -174,7 +182,7 @@ class HttpCollector:
                 if place:
                     curl.setopt(pycurl.TIMEOUT_MS, _milli(ends - time.perf_counter()))
                 error = await self._multi.perform(curl)
-                if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem:
+                if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem or transfer.short:
                     if place and transfer.sent:
                         if len(self._better) >= 10_000:
                             self._better.clear()
@@ -188,6 +196,13 @@ class HttpCollector:
 
     def _refused(self, reason: str, detail: str, final: bool, now: float, elapsed: float) -> Failure:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
+
+    def _short(self, what: str, now: float) -> Failure:
+        """This process ran short of something of its own: nothing was asked, and the fault is nobody else's."""
+        self._multi.keep_fewer()
+        return Failure(
+            "connect", f"short of {what}", now, 0.0, sent=False, collector=self.name, later=LATER_S, short=what
+        )
 
     def _transfer(self) -> Transfer:
         transfer = Transfer(self._bounds, self._curls.curl)
@@ -249,6 +264,10 @@ class HttpCollector:
             transfer.problem = "headers"
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")
+            if not sent and not status and not transfer.problem:
+                number = int(transfer.curl.getinfo(pycurl.OS_ERRNO))
+                if short := transfer.short or shortage(code, number, transfer.pin):
+                    return self._short(short, now)
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
             reason, detail, final = why(code, text, transfer.problem, wire=transfer.bounds.wire, kind=kind)
             late, whose = lag(transfer, elapsed), ""

@@ -23,7 +23,7 @@ class Multi:
     `made`: curl's own, pycurl's or one with its face (`handles`)."""
 
     def __init__(self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti) -> None:
-        self._multi = made()
+        self._multi, self._connections = made(), connections
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
@@ -52,6 +52,12 @@ class Multi:
             if self._waiting.pop(curl, None) is not None and not self.closed:
                 self._multi.remove_handle(curl)
             raise
+
+    def keep_fewer(self) -> None:
+        """Keep half as many connections open as before: the process is short of descriptors."""
+        if not self.closed and self._connections > 1:
+            self._connections //= 2
+            self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)
 
     def close(self) -> None:
         """End all transfers (they return `CLOSED`) and connections."""

@@ -15,6 +15,7 @@ from gossamer.assets import rule_of
 from gossamer.collectors.heads import content_type, final, parse
 from gossamer.collectors.outgoing import sent
 from gossamer.collectors.spooling import SLOWEST, Spool
+from gossamer.errors import own_limit
 from gossamer.page import Exchange, Headers
 from gossamer.request import Request
 
@@ -60,11 +61,12 @@ class Dialled:
 
 
 class Transfer:
-    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for."""
+    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for; `short`: what of its own this
+    process had too little of to make a socket."""
 
     __slots__ = (
         "allowed", "asked", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
-        "sent", "sent_at", "size", "spool", "tries",
+        "sent", "sent_at", "short", "size", "spool", "tries",
     )  # fmt: skip
 
     def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
@@ -93,7 +95,7 @@ class Transfer:
         self.headers: Headers | None = None
         self.code = self.size = self.sent = self.most = 0
         self.sent_at = 0.0
-        self.problem = ""
+        self.problem = self.short = ""
 
     def dial(self, address: str) -> None:
         """Pin the transfer to a checked address."""
@@ -165,7 +167,12 @@ class Transfer:
             self.problem = "private"
             refused: int = pycurl.SOCKET_BAD
             return refused
-        return Dialled(socket.socket(family, kind, protocol))
+        try:
+            return Dialled(socket.socket(family, kind, protocol))
+        except OSError as error:
+            self.short = own_limit(error)
+            lacked: int = pycurl.SOCKET_BAD
+            return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
         """Called when the request is about to go out, also on a kept connection and when curl sends it again."""

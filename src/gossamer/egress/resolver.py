@@ -6,15 +6,19 @@ The text of a host is never trusted: `2130706433`, `0x7f.1` and a name that poin
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
+from typing import Any
 
 import msgspec
 
 from gossamer.egress.addresses import forbidden, networks
+from gossamer.errors import OWN_LIMITS, own_limit
+from gossamer.resources import descriptors_short
 
 TTL, TTL_FAILED = 60.0, 5.0
 """Seconds that an answer holds; shorter for a name server that did not answer, so that a retry asks again."""
@@ -32,6 +36,8 @@ class Resolved(msgspec.Struct, frozen=True):
     reason: str = ""
     detail: str = ""
     final: bool = False
+    short: str = ""
+    """As of `Refused`."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -41,6 +47,8 @@ class Refused(msgspec.Struct, frozen=True):
     detail: str
     final: bool
     addresses: tuple[str, ...] = ()
+    short: str = ""
+    """What of its own this process had too little of to ask (`errors.OWN_LIMITS`)."""
 
 
 class Resolver:
@@ -101,7 +109,13 @@ class Resolver:
                 addresses = await self._lookup(host, port)
         except TimeoutError:
             found = Refused("dns", f"no name server answered about {host} within {self._patience:g} s", False)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
+            if short := own_limit(error) or (
+                OWN_LIMITS[errno.ENOMEM] if getattr(error, "errno", 0) == socket.EAI_MEMORY else ""
+            ):
+                return Refused("dns", f"short of {short}", False, short=short)  # of this moment: not remembered
+            if not isinstance(error, OSError):
+                raise
             found = _failed(host, error)
         except (ValueError, OverflowError):  # labels of more than 63 bytes, NUL, ports beyond 65535
             found = Refused("dns", f"{authority[:300]!r} is no host name", True)
@@ -125,10 +139,18 @@ class Resolver:
     async def _getaddrinfo(self, host: str, port: int) -> list[str]:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dns")
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        )
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host, port)
         return [str(entry[4][0]) for entry in found]
+
+
+def _look_up(host: str, port: int) -> list[Any]:
+    """getaddrinfo; where it failed for want of descriptors, which it does not say, OSError with EMFILE."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        if descriptors_short():
+            raise OSError(errno.EMFILE, OWN_LIMITS[errno.EMFILE]) from None
+        raise
 
 
 class Single:

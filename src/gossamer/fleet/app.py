@@ -21,28 +21,29 @@ from typing import Any
 
 from billiard import current_process  # type: ignore[import-untyped]
 from celery import Celery, signals
+from celery.exceptions import WorkerShutdown, WorkerTerminate
+from kombu.exceptions import OperationalError
 
 import gossamer.fleet.secure  # noqa: F401 - RabbitMQ over TLS
 from gossamer import __version__
 from gossamer.assemble import open_url
-from gossamer.errors import ConfigError, GossamerError
+from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.child import Child
+from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
 from gossamer.fleet.keeper import Keeper
-from gossamer.fleet.load import memory
 from gossamer.fleet.places import all_of
 from gossamer.fleet.works import Me
 from gossamer.frontier.crew import Crew, Worker, bear
+from gossamer.masking import mask
+from gossamer.resources import memory
 from gossamer.settings import Settings, load
 
 log = logging.getLogger("gossamer.worker")
 
-VERSION = 1
-"""Of the messages."""
 HANG = 60.0
 """Seconds beyond a slice after which its process is killed."""
 MEANT = 1.0
 """Seconds after a stop began from which SIGTERM to a child means that child."""
-TASK = "gossamer.slice"
 
 WITHIN = 8.0
 """Seconds after a stop began in which all of its parts end."""
@@ -89,6 +90,8 @@ class _Now:
     child: Child | None = None
     runner: asyncio.Runner | None = None
     name = ""
+    code = 1
+    """What the process ends with; 0 once it is known that it was asked to end."""
     told = 0.0
     """When this child first saw that the worker is to stop."""
     lanes: tuple[str, ...] = ("http",)
@@ -112,7 +115,7 @@ def configuration() -> dict[str, Any]:
         "task_soft_time_limit": None, "worker_prefetch_multiplier": 1, "worker_disable_prefetch": True,
         "worker_max_tasks_per_child": slices, "worker_max_memory_per_child": own.recycle_memory // 1024,
         "worker_cancel_long_running_tasks_on_connection_loss": False, "worker_hijack_root_logger": False, "worker_redirect_stdouts": False,
-        "worker_proc_alive_timeout": 30.0,
+        "worker_proc_alive_timeout": 30.0, "worker_consumer": "gossamer.fleet.intake:Consumer",
     }  # fmt: skip
 
 
@@ -126,16 +129,8 @@ app = _made()
 
 
 @app.task(name=TASK, ignore_result=True)
-def slice_(version: object = None, *words: Any, **_: object) -> None:
-    """A slice in this process. `words`: lane, slot, ticket; those of another version are not read."""
-    if version != VERSION:
-        log.error(
-            "a message of format %r was left alone; this worker knows %d: run the same gossamer everywhere",
-            version,
-            VERSION,
-        )
-        return
-    lane, slot, ticket = words
+def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
+    """A slice in this process; `intake` checked the message."""
     signal.signal(signal.SIGTERM, _terminated)  # not sooner: billiard sets its own after the process is made
     assert _Now.child is not None
     assert _Now.runner is not None
@@ -187,6 +182,7 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
         )  # fmt: skip
         _Now.name, _Now.lanes = sender, tuple(lanes)
         _Now.keeper = Keeper(own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop)
+        refused.keep = _keep_aside
     except GossamerError as error:
         print(f"gossamer: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
@@ -225,10 +221,42 @@ def _without_broker() -> None:
     os._exit(0)
 
 
+def _keep_aside(one: Malformed) -> None:
+    if _Now.keeper is not None:
+        _Now.keeper.keep_aside(one._asdict())
+
+
 @signals.worker_shutdown.connect
-def _shut_down(**_: Any) -> None:
+def _shut_down(sender: Any = None, **_: Any) -> None:
+    error = sys.exc_info()[1]
     if _Now.keeper is not None:
         _Now.keeper.end(min(5.0, _left(0.3)))
+    asked = bool(_Now.told) or _stopping[0] == STOP or isinstance(error, WorkerShutdown | WorkerTerminate)
+    _Now.code = 0
+    if not asked:
+        said, _Now.code = _unasked(error)
+        print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
+    if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
+        sender.exitcode = _Now.code  # what plain Celery ends with
+
+
+def _unasked(error: BaseException | None) -> tuple[str, int]:
+    """Why a worker ended that nobody asked to, and its exit code."""
+    if error is None:
+        return "see its log; start it again", 1
+    said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
+    if isinstance(error, GossamerError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError) and error.errno in OWN_LIMITS:
+        return f"{said}: raise the limit, then start it again", ResourceError.exit_code
+    if isinstance(error, OSError | OperationalError):
+        return f"{said}: see whether its broker answers, then start it again", 8
+    return f"{said}: a bug; start it again", 1
+
+
+def exit_code() -> int:
+    """What this process ends with, once Celery returned: 0 only when it was asked to end."""
+    return _Now.code
 
 
 def _told() -> bool:

@@ -8,7 +8,7 @@ import logging
 import time
 
 from gossamer.assemble import open_url
-from gossamer.errors import StoreError
+from gossamer.errors import StoreChanged, StoreError
 from gossamer.fleet.works import LOOK, Me, Works
 from gossamer.frontier.slots import BEAT, Slots
 from gossamer.frontier.store import Store
@@ -82,16 +82,26 @@ class Child:
         return None if self.me.stopping() else await slots.queue(lane, slot)
 
     async def _crawl(self, works: Works) -> None:
-        broken = False
+        broken = changed = False
         try:
             await self._until(time.monotonic() + self.me.settings.slice, works)
-        except StoreError:
-            broken = True
+        except StoreError as error:
+            broken, changed = True, isinstance(error, StoreChanged)
             raise
         finally:
             self._halt.set()
             if not self._cut:
                 await works.rest(broken or self._away)
+            if changed:
+                await self._forget()
+
+    async def _forget(self) -> None:
+        """The store is another one than before: it is opened anew in the next slice."""
+        works, store, self._works, self._store = self._works, self._store, None, None
+        if works is not None:
+            await works.close(forget=True)
+        if store is not None:
+            await store.close()
 
     async def _until(self, end: float, works: Works) -> None:
         look_at = 0.0

@@ -18,6 +18,7 @@ from gossamer.frontier.census import Census
 from gossamer.frontier.clearing import drop_queue
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.crew import Crew
+from gossamer.frontier.fed import fed_now
 from gossamer.frontier.keys import tag
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.slots import Slots
@@ -53,6 +54,8 @@ class Ending:
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
+                if await fed_now(self._store, task.name):
+                    return  # a `submit` that adds to it sees the state within a second and stops, or its lease runs out
                 await drop_queue(self._store, task.name)
             _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])

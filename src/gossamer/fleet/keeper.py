@@ -11,11 +11,14 @@ import contextlib
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from gossamer.assemble import open_url
 from gossamer.errors import GossamerError
 from gossamer.frontier.crew import Crew, Worker
+from gossamer.frontier.malformed import MAX_KEPT, MalformedMessages
 from gossamer.frontier.slots import Slots
 from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Tasks
@@ -46,10 +49,16 @@ class Keeper:
         self._over, self._woken = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="keeper", daemon=True)
+        self._malformed = deque[dict[str, Any]](maxlen=10 * MAX_KEPT)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def keep_aside(self, message: dict[str, Any]) -> None:
+        """A malformed message, to be written to the store soon."""
+        self.me.malformed += 1
+        self._malformed.append({**message, "worker": self.me.name})
 
     def end(self, seconds: float) -> None:
         """Take the worker off the list, if that can be done in so many seconds."""
@@ -104,9 +113,18 @@ class Keeper:
                 if self._over.is_set():
                     break
                 await self._rest(ORDER)
+                await self._write_malformed(store)
                 self._obey(await crew.ordered(self.me.name))
         await crew.leave(self.me.name)
         await crew.unname(self.me.name, self._token)
+
+    async def _write_malformed(self, store: Store) -> None:
+        """Write the malformed messages that came since; on an outage they wait for the next time."""
+        found = list(self._malformed)
+        if found:
+            await MalformedMessages(store).add(found)
+            for _ in found:
+                self._malformed.popleft()
 
     def _obey(self, order: str) -> None:
         if order == "stop" and self.me.state != "stopping":

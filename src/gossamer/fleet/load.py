@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
+from gossamer.resources import free, memory
 
 LATE = 0.5
 """Seconds that the loop may be late before less is taken on."""
@@ -38,33 +36,3 @@ class Load:
     def claims(self) -> int:
         """Claims that it may hold now."""
         return self._now
-
-
-def memory(pid: int | str = "self") -> int:
-    """Resident bytes of a process."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        if pid != "self":
-            return 0
-        import resource
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-
-
-def free() -> float:
-    """The share of the machine's memory, or of the container's, that is free; 1.0 where nobody can tell."""
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        share = int(lines["MemAvailable"].split()[0]) / int(lines["MemTotal"].split()[0])
-    except (OSError, ValueError, KeyError, ZeroDivisionError):
-        return 1.0
-    try:
-        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-        cache = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
-        used -= int(cache.get("inactive_file", 0))
-        return min(share, 1 - used / int(most)) if most != "max" else share
-    except (OSError, ValueError, ZeroDivisionError):
-        return share

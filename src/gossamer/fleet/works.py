@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from gossamer import submitted
-from gossamer.assemble import Bench
+from gossamer.assemble import Bench, limiter_of
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.fleet.ending import Ending
 from gossamer.fleet.fair import Fair
@@ -62,9 +62,10 @@ class Works:
 
     def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
+        self.limiter = limiter_of(me.settings.concurrency)
         self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
         self._store, self._halt = store, halt
-        self._fair = Fair(self.load.claims)
+        self._fair = Fair(lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4))
         self._tasks, self._ending, self._versions = Tasks(store), Ending(store), Versions(store, me.settings)
         self._lacking = Lacking(store, me.name, self._versions)
         self._seal = cache(partial(seal_of, me.settings, store))
@@ -73,6 +74,7 @@ class Works:
 
     async def look(self) -> None:
         """Join the crawls that run, leave those that ended, help to end those that shall."""
+        await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
             await self._leave(name)
@@ -123,7 +125,8 @@ class Works:
         sign = Sign(self._store, task.name, segment)
         await sign.give()
         bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
-                      lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours)  # fmt: skip
+                      lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours,
+                      limiter=self.limiter)  # fmt: skip
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
         self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]

@@ -24,6 +24,13 @@ REMOVING = "removing"
 """The state of a crawl that is being cleaned away; nobody may begin it."""
 
 
+_UPDATE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+return redis.call('HSET', KEYS[1], unpack(ARGV))
+"""
+"""Changes a record that is there: it makes none in a store that was emptied."""
+
+
 class Spec(msgspec.Struct, frozen=True):
     """What makes a crawl, and must be the same when it is resumed (but for targets); the rest (limits, pace, outputs) may change."""
 
@@ -108,7 +115,7 @@ class Crawls:
     async def get(self, name: str) -> Record | None:
         """The record of a crawl, or None."""
         raw = await self._do(self.store.client.hgetall(keys.record(name)))
-        if not raw:
+        if not raw.keys() >= {b"spec", b"state", b"started_at"}:  # none, or the rest of one in a store that was emptied
             return None
         f = {k.decode(): v.decode() for k, v in raw.items()}
         return Record(
@@ -178,22 +185,25 @@ class Crawls:
         fields = {"state": state, "reason": reason}
         if state in ENDED:
             fields["ended_at"] = repr(await clock(self.store))
-        await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
+        flat = [x for pair in fields.items() for x in pair]
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
     async def spend(self, name: str, seconds: float) -> None:
         """Write down how long the crawl was at work, all its runs together."""
-        await self._do(self.store.client.hset(keys.record(name), "spent", repr(seconds)))
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
         """A seed was redirected: its target's host is in scope, too."""
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """State, and all redirected seeds (from, to): cheap enough to ask every second."""
+        """State, and all redirected seeds (from, to): cheap enough to ask every second. Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))
-        state, found = await self._do(pipe.execute())
+        pipe.hget(keys.META, "seed")
+        state, found, seed = await self._do(pipe.execute())
+        self.store.same(seed)
         pairs = sorted(x.decode().split("\t", 1) for x in found)
         return (state or b"cancelled").decode(), [(source, target) for source, target in pairs]
 

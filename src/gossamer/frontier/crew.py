@@ -41,6 +41,8 @@ class Worker(msgspec.Struct, kw_only=True):
     """Its last sign of life, by the store's clock."""
     memory: int = 0
     """Bytes of all its processes."""
+    malformed: int = 0
+    """Malformed messages that it took off the broker."""
     format: int = FORMAT
 
     @classmethod
@@ -53,7 +55,9 @@ class Worker(msgspec.Struct, kw_only=True):
             what = f"format {found.format}"
         except msgspec.MsgspecError:
             what = "unknown"
-        return cls(name=name.decode(), host="", pid=0, lanes=[], processes=0, version=what, state="unread")
+        return cls(
+            name=name.decode("utf-8", "replace"), host="", pid=0, lanes=[], processes=0, version=what, state="unread"
+        )
 
 
 class Crew:
@@ -83,12 +87,12 @@ class Crew:
         pipe.hset(WORKERS, worker.name, msgspec.json.encode(worker))
         pipe.hget(ORDERS, worker.name)
         order = (await self._store.guard(pipe.execute()))[1]
-        return order.decode() if order else ""
+        return _order(order)
 
     async def ordered(self, name: str) -> str:
         """What a worker was told to do: "", drain or stop."""
         found = await self._do(self._store.client.hget(ORDERS, name))
-        return found.decode() if found else ""
+        return _order(found)
 
     async def leave(self, name: str) -> None:
         """A worker that ended: its record, and what it was told."""
@@ -151,11 +155,11 @@ class Refusals:
         """(worker, crawl, site or '' for all of it) -> why it does no work for it, of the living ones."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await Crew(self._store).living()}
-        parts = {field: field.decode().split("\t") for field in found}
+        parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
         return {
-            (worker, rest[-1], rest[0] if rest[1:] else ""): found[field].decode()
+            (worker, rest[-1], rest[0] if rest[1:] else ""): found[field].decode("utf-8", "replace")
             for field, (worker, *rest) in parts.items()
-            if worker in living
+            if worker in living and rest
         }
 
     async def of(self, crawl: str) -> dict[str, str]:
@@ -172,6 +176,12 @@ class Refusals:
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
+
+
+def _order(found: bytes | None) -> str:
+    """An order, '' for none and for one that nobody knows."""
+    word = (found or b"").decode("utf-8", "replace")
+    return word if word in ("drain", "stop") else ""
 
 
 async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:

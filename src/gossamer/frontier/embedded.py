@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.data_files import make_folder, open_file, refuse_links_in
-from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError, of_data
+from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.frontier.append_only import check_files, mend_tail, set_aside
 
 RESTARTS = 3
@@ -356,6 +356,8 @@ class Embedded:
                 why = f"{signal.Signals(-code).name} killed it; run the same command again"
             elif code:
                 why, damaged = _why(log, before)
+            if "ulimit -n" in why:
+                raise short_of(OWN_LIMITS[errno.EMFILE])
             if damaged:
                 raise StoreDamaged(
                     f"the embedded store did not start: {why} (see {log}): keep a copy of {self.data}, "

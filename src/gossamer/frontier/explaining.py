@@ -21,12 +21,13 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import TimeoutError as LostInTime
 
-from gossamer.errors import Away, DiskFull, GossamerError, StoreError, StoreFull
+from gossamer.errors import OWN_LIMITS, Away, DiskFull, GossamerError, ResourceError, StoreError, StoreFull, own_limit
 from gossamer.frontier.address import Address
 
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "UNBLOCKED", "BUSY ")
 _PASSING_CLASSES = (BusyLoadingError, ReadOnlyError, ClusterDownError, TryAgainError, AskError)
 _FULL = ("No space left", "MISCONF", errno.errorcode[errno.ENOSPC])
+_OURS = tuple(OWN_LIMITS[number] for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 _REFUSED = ("NOAUTH", "WRONGPASS", "invalid username-password", "Authentication required", "AUTH ", "invalid password")
 _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
@@ -55,6 +56,10 @@ def explained(error: BaseException, address: Address) -> GossamerError:
     at, text = f"the store at {address.shown}", _line(error, address)
     if isinstance(error, GossamerError):
         return error
+    if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be the other side's
+        return ResourceError(
+            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run the same command again"
+        )
     if refused(error):
         return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")
     if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):

@@ -34,11 +34,15 @@ async def unread(store: Store, crawl: str) -> list[str]:
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 
 
-async def broken_off(store: Store, crawl: str) -> list[str]:
-    """Those of them that nobody brings to their end now."""
+async def fed_now(store: Store, crawl: str) -> bool:
+    """Whether somebody adds to a crawl now: the lease of a producer holds."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases(crawl), -1, -1, withscores=True)
     (seconds, micros), last = await store.guard(pipe.execute())
-    held = bool(last) and last[0][1] > seconds * 1000 + micros // 1000
-    return [] if held else await unread(store, crawl)
+    return bool(last) and float(last[0][1]) > seconds * 1000 + micros // 1000
+
+
+async def broken_off(store: Store, crawl: str) -> list[str]:
+    """Those of them that nobody brings to their end now."""
+    return [] if await fed_now(store, crawl) else await unread(store, crawl)

@@ -6,12 +6,14 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 
 | key | type | holds | written by | lives |
 | --- | --- | --- | --- | --- |
-| `gossamer` | hash | version, buckets, seed, psl: what must match (`store`) | store | for ever |
+| `gossamer` | hash | version, buckets, seed, psl: what must match; `id`: the store's identity (`store`) | store | for ever |
 | `gossamer:crawls` | set | names of all crawls | crawls | until the crawl is removed |
 | `gossamer:crawl:NAME` | hash | `spec` (JSON: what must match on resume), `state`, `reason`, `started_at`, `ended_at`, `spent` seconds at work, `idle` seconds not at work since it began, `door` (JSON: pid, host, folder, files), `outputs`, `sites` (JSON: name -> version of the file), `seeded`, `refreshing` (1: a pass of `--refresh`); of a fleet's crawl also `job` (`submitted`), `revision` (how often it was submitted), `weight`, `ends_as`, `reach:SITE` (JSON, `sites.reach`: what workers without its file are to know), `apart` (groups `SITE+SITE` that hosts were set apart for) | crawls | until removed |
 | `gossamer:workers` | hash | worker's name -> JSON: what it is and does (`fleet.crew`) | the worker | a day after its last sign |
 | `gossamer:orders` | hash | worker's name -> `drain` or `stop` | crew | until it is gone |
 | `gossamer:refused` | hash | `WORKER TAB CRAWL`, or `WORKER TAB SITE TAB CRAWL` -> why it does no work for it | crew | until it does, or the crawl ended |
+| `gossamer:malformed` | list | malformed messages that workers took off the broker, the newest first, at most 100 (JSON: `at`, `worker`, `queue`, `reason`, `body`, `size`) | malformed | 30 days after the last one |
+| `gossamer:malformed:count` | string | how many there were | malformed | 30 days after the last one |
 | `gossamer:name:WORKER` | string | who bears a worker's name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | who has a slot, or `queued ...` | slots | 15 s |
 | `gossamer:lead:WHAT` | string | who does a thing that one alone does: `slots`, `end CRAWL` | slots | 10 s |
@@ -81,6 +83,7 @@ import re
 VERSION = 1
 META = "gossamer"
 CRAWLS = "gossamer:crawls"
+MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
 def record(crawl: str) -> str:
@@ -145,7 +148,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from redis.exceptions import NoScriptError, RedisError
 
-from gossamer.errors import ConfigError, GossamerError, StoreFull
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
 from gossamer.frontier import keys
 from gossamer.frontier.address import parse
 from gossamer.frontier.client import Client, Command
@@ -49,6 +49,8 @@ class Store:
         self.url = url
         self.buckets = 0
         self.seed = 0
+        self.identity = ""
+        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no writes."""
         self.used = 0
         """Calls made."""
         self._texts: dict[str, str] = {}
@@ -75,7 +77,7 @@ class Store:
         written into an empty one."""
         await check(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
-        mine = {**ours, "seed": str(secrets.randbits(63))}
+        mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
         pipe = self.client.pipeline()
         for field, value in mine.items():
             pipe.hsetnx(keys.META, field, value)
@@ -85,12 +87,24 @@ class Store:
         except StoreFull:  # who only looks may, and whoever writes is told
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
-        if mine.keys() - found.keys():
+        if mine.keys() - found.keys() - {"id"}:
             raise StoreFull(f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory")
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
+        self.identity = found.get("id", "")
+
+    def same(self, seed: bytes | None) -> None:
+        """Raise StoreChanged when the `seed` that the store has now is not the one that it was opened with."""
+        if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
+            what = "was emptied" if seed is None else "was emptied or replaced"
+            where = self.client.servers.address.shown
+            raise StoreChanged(f"the store at {where} {what} while it was in use: what it knew of crawls is gone")
+
+    async def check_same(self) -> None:
+        """See `same`."""
+        self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
         """Call one script on one bucket; after an outage again, where there is patience."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -10,6 +11,8 @@ from gossamer.errors import InUse
 from gossamer.frontier import keys
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
 from gossamer.frontier.store import Store
+
+log = logging.getLogger("gossamer.worker")
 
 _TURN = """
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
@@ -81,7 +84,7 @@ class Tasks:
     """The submitted crawls of a store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._damaged = store, set[str]()
 
     async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
         """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`), `reaches` what those without a
@@ -111,10 +114,19 @@ class Tasks:
         tasks = []
         for at, name in enumerate(names):
             (state, weight, spent, sites, ends_as, began, revision, apart), fleet = found[2 * at], found[2 * at + 1]
-            if fleet and state and state.decode() in UNDER_WAY:
-                tasks.append(Task(name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"),
-                                  (ends_as or b"").decode(), (began or b"").decode(), int(revision or 0),
-                                  tuple((apart or b"").decode().split())))  # fmt: skip
+            if not fleet or (state or b"").decode("utf-8", "replace") not in UNDER_WAY:
+                continue
+            try:
+                task = Task(
+                    name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"), (ends_as or b"").decode(),
+                    (began or b"").decode(), int(revision or 0), tuple((apart or b"").decode().split()),
+                )  # fmt: skip
+            except (ValueError, RecursionError) as error:  # somebody wrote into it; the other crawls go on
+                if name not in self._damaged:
+                    self._damaged.add(name)
+                    log.error("the record of crawl %s is damaged (%s): it is left alone", name, error)
+                continue
+            tasks.append(task)
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:

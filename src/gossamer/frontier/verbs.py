@@ -49,6 +49,10 @@ class Frontier:
         """How the store's outages are waited for."""
         return self.store.client.patience
 
+    async def check_same(self) -> None:
+        """Raise StoreChanged when the store is another one than before."""
+        await self.store.check_same()
+
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
         """Buckets in groups of which commits settle all or nothing: those that lie on one server."""
         return await grouped(self.store, buckets)
@@ -188,6 +192,26 @@ class Frontier:
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
         found = await self.store.guard(pipe.execute())
         return [max((int(x) for x in known if x is not None), default=None) for known in zip(*found, strict=True)]
+
+    async def all_lengths(self) -> dict[str, int]:
+        """Committed length of every output of the crawl in bytes, by its path."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.hgetall(f"{tag(bucket)}{self.crawl}:f")
+        lengths: dict[str, int] = {}
+        for known in await self.store.guard(pipe.execute()):
+            for path, length in known.items():
+                name = path.decode("utf-8", "surrogateescape")
+                lengths[name] = max(lengths.get(name, 0), int(length))
+        return lengths
+
+    async def renamed(self, was: str, file: str, length: int) -> None:
+        """An output was moved: its committed length goes with it."""
+        await self.base(file, length)
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.hdel(f"{tag(bucket)}{self.crawl}:f", was)
+        await self.store.guard(pipe.execute())
 
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
         """Change counts outside a settle (refused seeds)."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.data_files import open_file
-from gossamer.errors import DiskFull, SinkError
+from gossamer.errors import DiskFull, SinkAway, SinkError, own_limit
 from gossamer.visit import Attempt, Seen
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -31,7 +31,7 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None:
-        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file; SinkError."""
+        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file; SinkAway, likewise; SinkError."""
         if not lines:
             return
         data = self._lines(lines)
@@ -46,6 +46,8 @@ class AttemptsLog:
         except OSError as error:
             if error.errno in _FULL:
                 raise DiskFull(f"no space left for {self.path}: free some, then run the same command again") from error
+            if short := own_limit(error):
+                raise SinkAway(f"{self.path} cannot be opened, this process is short of {short}") from error
             raise SinkError(f"cannot write {self.path}: {error.strerror}") from error
 
     def close(self) -> None:

@@ -167,6 +167,10 @@ class Committer:
             commits[0] = commits[0]._replace(files=moves)
             left: dict[int, list[Visit]] = {}
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
+                if isinstance(
+                    outcome, Moved | Stale
+                ):  # an emptied store knows no claim either: nothing of ours belongs into it
+                    await self._frontier.check_same()
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:
                         raise outcome

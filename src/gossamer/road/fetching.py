@@ -47,16 +47,18 @@ class Fetching:
     """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
     not; `shows`: how much text a page shows, from the tree that is read later (`blocks.block`); `solve`: headers that a site's hook has
     for a page that asks for a person, {} for none; `members`: gets pages for those who are logged in; `by`: which site files read
-    the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here."""
+    the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here;
+    `short(what)` is called when a request could not be made for want of something of our own."""
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
         climbing: Climbing | None = None, lacks: Callable[[Claim, Page], str] = lambda *_: "", solve: Solve | None = None,
         members: Members | None = None, by: str = "", lanes: Lanes | None = None, shows: Callable[[Claim, Page], int] | None = None,
+        short: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
         self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
-        self._lanes, self._shows = lanes, shows
+        self._lanes, self._shows, self._short = lanes, shows, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """All requests of a visit. `note` writes one of them down."""
@@ -120,6 +122,8 @@ class Fetching:
         else:
             result = await rung.collect(asked, max(claim.delay, claim.floor))
         target, same, block = None, False, None
+        if isinstance(result, Failure) and result.short:
+            self._short(result.short)
         if isinstance(result, Page):
             read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
             shows = partial(self._shows, claim, result) if read and self._shows is not None else None

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
+from gossamer.errors import GossamerError, own_limit
 from gossamer.page import Failure, Page
 from gossamer.parts import Frontier
 from gossamer.politeness import access, pace
@@ -115,7 +116,18 @@ class Gate:
 
         Returns the last answer, the monotonic time its request began, and the outcome.
         """
-        result, began = await self._follow(claim)
+        try:
+            result, began = await self._follow(claim)
+        except (OSError, MemoryError, RuntimeError, GossamerError) as error:
+            if not (short := own_limit(error)):
+                raise
+            result, began = (
+                Failure("connect", f"short of {short}", time.time(), 0.0, sent=False, later=1.0, short=short),
+                time.monotonic(),
+            )
+        if isinstance(result, Failure) and result.later is not None:
+            await self.give_back(claim, result.later)
+            return result, began, access.Access(holds=0.0)
         stale = await self._stale(claim)
         treatment = self._treat(claim.host)
         found = access.access(result, self._agent, wait(claim.robots, treatment.retries), stale)

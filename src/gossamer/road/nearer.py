@@ -63,6 +63,12 @@ class Nearer:
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
             return visit
+        return read_again(visit)
+
+
+def read_again(visit: Visit) -> Visit:
+    """The visit of a page that was visited before: it counts for nothing but its links."""
+    if visit.claim.again:
         read = visit.settle.action == "d" and "found" in visit.counts
         visit.rows = []
         visit.counts = {
@@ -71,4 +77,4 @@ class Nearer:
         if visit.settle.action not in ("r", "b"):
             visit.counts["infra"] = -1
             visit.settle.action = "d" if visit.settle.action == "x" else visit.settle.action
-        return visit
+    return visit

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
 from gossamer.data_files import open_file
 from gossamer.errors import SinkAway
-from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Packs, Ships, TableSink
+from gossamer.parts import FileOutput, FileSink, Frontier, HistorySink, Log, Movable, Packs, Ships, TableSink
 from gossamer.road.waiting import Say, Waiting
 from gossamer.visit import Row, Visit
 
@@ -56,7 +56,10 @@ class Outputs:
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
         if self._log is not None or self._known is not None:
-            await self._in_thread(self._note, batch)
+            if self._log is not None:
+                await self._patiently(self._log.write, [attempt for visit in batch for attempt in visit.attempts])
+            if self._known is not None:
+                await self._patiently(self._known.write, [visit.seen for visit in batch if visit.seen is not None])
         for table in self._tables if rows else ():
             await self._patiently(table.upsert, rows)
         if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
@@ -163,7 +166,7 @@ class Outputs:
     async def reread(self) -> None:
         """Committed length of every output: the largest that any bucket knows (one lock orders them all).
 
-        One that no bucket knows is new to the crawl: it is prepared, and its first length committed before any row.
+        One that no bucket knows was moved, or is new to the crawl: then it is prepared, and its first length committed before any row.
         """
         sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
         sinks |= {table.target(): table for table in self._tables}
@@ -171,10 +174,26 @@ class Outputs:
         if sinks:
             found = zip(sinks, await self._frontier.lengths(list(sinks)), strict=True)
             known = {path: length for path, length in found if length is not None}
+        if new := sinks.keys() - known.keys():
+            known |= await self._moved_here(
+                {path: sink for path in new if isinstance(sink := sinks[path], Movable)}, known
+            )
         for path in sinks.keys() - known.keys():
             known[path] = await self._patiently(sinks[path].prepare)
             await self._frontier.base(path, known[path])
         self._lengths = known
+
+    async def _moved_here(self, sinks: Mapping[str, Movable], known: Mapping[str, int]) -> dict[str, int]:
+        """Committed length of each output of the crawl that was moved to where it is now."""
+        moved: dict[str, int] = {}
+        lengths = await self._frontier.all_lengths()
+        left = {path: length for path, length in lengths.items() if path not in known}
+        for path, sink in sinks.items() if left else ():
+            if (was := await self._in_thread(sink.find, left)) is not None:
+                moved[path] = left.pop(was)
+                await self._in_thread(sink.adopt, was)
+                await self._frontier.renamed(was, path, moved[path])
+        return moved
 
     def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
         """In the thread: rows to their files. A file that gets none any more is only cut."""
@@ -183,12 +202,6 @@ class Outputs:
             (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
             for path, sink in sinks.items()
         ]
-
-    def _note(self, batch: list[Visit]) -> None:
-        if self._log is not None:
-            self._log.write([attempt for visit in batch for attempt in visit.attempts])
-        if self._known is not None:
-            self._known.write([visit.seen for visit in batch if visit.seen is not None])
 
     def _patiently(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return self._waiting.through(lambda: self._in_thread(call, *args))

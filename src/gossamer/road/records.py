@@ -89,6 +89,8 @@ def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]
 
 def tried(result: Failure) -> bool:
     """Whether a failure is an attempt: a request, or one that found no way to its host; what was refused here is none."""
+    if result.short:  # ours: nothing was asked
+        return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
 
 

@@ -23,7 +23,7 @@ from gossamer.road.gate import Gate, Treatment, felt
 from gossamer.road.keeping import Keeping
 from gossamer.road.lanes import Lanes
 from gossamer.road.members import Members
-from gossamer.road.nearer import Nearer
+from gossamer.road.nearer import Nearer, read_again
 from gossamer.road.rungs import Rungs
 from gossamer.road.sharing import Sharing
 from gossamer.road.taker import Read, Taken, Taker
@@ -62,7 +62,7 @@ class Visitor:
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
         members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
-        apart: Apart | None = None,
+        apart: Apart | None = None, short: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
@@ -70,11 +70,11 @@ class Visitor:
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
             rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
-            by=by or "", lanes=lanes, shows=reader.shows,
+            by=by or "", lanes=lanes, shows=reader.shows, short=short,
         )  # fmt: skip
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
-        self.apart = apart
+        self.apart, self.short = apart, short
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
@@ -92,7 +92,11 @@ class Visitor:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 if self.by is not None:
                     again.note(refused, None, self.by)
-                put(refused if self.nearer is None or claim.request.use == FILE else self.nearer.ends(refused))
+                put(
+                    read_again(refused)
+                    if self.nearer is None or claim.request.use == FILE
+                    else self.nearer.ends(refused)
+                )
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
@@ -101,7 +105,7 @@ class Visitor:
                     return None
                 go = self.sharing.around(go)
             if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
-                put(await go(chosen))
+                put(read_again(await go(chosen)))
             else:
                 put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
         return None
@@ -114,6 +118,9 @@ class Visitor:
             return
         else:
             result, began, found = await self.sharing.robots(claim, self.gate.fetch)
+        if isinstance(result, Failure) and result.short:
+            self.short(result.short)
+            return
         taken = Taken()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps:

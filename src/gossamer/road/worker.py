@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from gossamer.errors import Away, ConfigError, GossamerError
+from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
 from gossamer.parts import Frontier, Ledger
+from gossamer.resources import memory_short
 from gossamer.road.asking import TICK, Asking
 from gossamer.road.committer import Committer
 from gossamer.road.keeper import Keeper
 from gossamer.road.merit import Merit
-from gossamer.road.room import Alone, Caps, Room
+from gossamer.road.room import Alone, Caps, Limiter, Room
 from gossamer.visit import Claim, Settle, Visit
 
 LOOK = 1.0
@@ -30,6 +32,10 @@ GRACE = 7.0
 """Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
 ANSWER = 1.0
 """Seconds that a stop waits for claims under way: else their leases would have to run out."""
+SHORT_MS = 1000
+"""Milliseconds that a host rests when its visit ended for want of something of our own."""
+STARVED = 3
+"""A URL that met the end of the memory so often ends the run: it may be the cause."""
 ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
 ENDS = {
@@ -55,11 +61,12 @@ class Worker:
         self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
         state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
         deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
-        ledger: Ledger | None = None,
+        ledger: Ledger | None = None, limiter: Limiter | None = None,
     ) -> None:  # fmt: skip
+        self.limiter = limiter or Limiter(concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
-        self.room, self.merit = room or Alone(concurrency), merit
+        self.room, self.merit = room or Alone(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
         """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
         self.busy = 0
@@ -73,6 +80,7 @@ class Worker:
         self._alone = False
         self._failed: Exception | None = None
         self._strange = ""
+        self._starved: dict[str, int] = {}
         self._asking = Asking(frontier, buckets, caps)
         self._ledger = ledger
         self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
@@ -111,6 +119,8 @@ class Worker:
         while not self.outcome:
             if self._failed is not None:
                 raise self._failed
+            if self.limiter.over:
+                raise short_of(self.limiter.over)
             self._news.clear()
             if self._out and len(self._ready) > 1:
                 self._return_all()
@@ -181,7 +191,7 @@ class Worker:
     def _begin(self) -> None:
         """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""
         for _ in range(len(self._ready)):
-            if self.busy >= self.concurrency or self._alone:
+            if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
             batch = self._ready.popleft()
             if batch[0].crashes >= ALONE and (self.busy or not self.committer.idle):
@@ -195,8 +205,11 @@ class Worker:
 
     async def _visit(self, batch: list[Claim]) -> None:
         done: set[int] = set()
+        through = False
 
         def put(visit: Visit) -> None:
+            nonlocal through
+            through = through or visit.settle.action != "b"
             done.add(visit.claim.token)
             if self.merit is not None:
                 self.merit.saw(visit)
@@ -204,11 +217,15 @@ class Worker:
 
         try:
             await self.visitor.visit(batch, put)
+            if through and not self.limiter.calm:
+                self.limiter.fine()
         except asyncio.CancelledError:  # a forced end of a graceful stop: as if it had not begun, but asked just now
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
                     put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
         except Exception as error:  # noqa: BLE001 - a bug met on one page is kept; the others go on
+            if self._short(error, batch, done, put):
+                return
             for claim in batch:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
@@ -222,6 +239,22 @@ class Worker:
             self.busy -= 1
             self._alone = False
             self._news.set()
+
+    def _short(
+        self, error: Exception, batch: list[Claim], done: set[int], put: Callable[[Visit], None]
+    ) -> bool:  # fmt: skip
+        """Whether a visit ended because this process ran short of something of its own: then its claims go back to their queue."""
+        what = own_limit(error)
+        url = batch[0].request.url
+        if not what or self._starved.get(url, 0) >= STARVED:
+            return False
+        if isinstance(error, MemoryError):  # it may be the page's own size: that does not go on for ever
+            self._starved[url] = self._starved.get(url, 0) + 1
+        self.limiter.short(what)
+        for claim in batch:
+            if claim.token not in done and claim.kind != "robots":
+                put(Visit(claim, Settle(claim.token, "b", since=0, host_wait=SHORT_MS)))
+        return True
 
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
@@ -264,6 +297,8 @@ class Worker:
             self.paused = state == "paused"
             self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
+            if memory_short():
+                self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
         """Nothing was asked of its host. (A robots claim is left to run out.)"""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from gossamer.errors import SinkAway
 from gossamer.sinks import cdxj
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.away import Away
 from gossamer.sinks.objects import Objects, objects_of
 from gossamer.sinks.sending import MOST_WAITING, PATIENCE, Sender
@@ -24,7 +25,7 @@ class Archived:
 
     def __init__(
         self, url: str, staging: str, *, plain: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
-        waiting: int = MOST_WAITING, patience: float = PATIENCE,
+        waiting: int = MOST_WAITING, patience: float = PATIENCE, log: AppendLog | None = None,
     ) -> None:  # fmt: skip
         self._away = Away(url)
         self.folder = f"{os.path.abspath(staging)}/{re.sub(r'[^A-Za-z0-9._-]', '_', url.partition('?')[0])}"
@@ -33,13 +34,19 @@ class Archived:
         if plain:
             lines = max(1, most * LINES // MOST)
             self._sink = Objects(
-                self.folder, name=f"{stem}.jsonl", overwrite=overwrite, owner=owner, most=lines, ended=self._closed
+                self.folder,
+                name=f"{stem}.jsonl",
+                overwrite=overwrite,
+                owner=owner,
+                most=lines,
+                ended=self._closed,
+                log=log,
             )
         else:
             path = f"{self.folder}/{stem}{cdxj.ENDING}"
-            self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed)
+            self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed, log=log)
         self._sender = Sender(self._away, self.folder, self._files, most=waiting, patience=patience)
-        self.target = self._sink.target
+        self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
         """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is called again."""

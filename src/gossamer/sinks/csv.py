@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from gossamer.errors import SinkError
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
 from gossamer.sinks.exact import ExactFile
 from gossamer.sinks.jsonl import text, whole
@@ -47,15 +48,22 @@ class Csv:
     columns; what comes later goes to `_extra`."""
 
     def __init__(
-        self, path: str, columns: Sequence[Column] | None, *, overwrite: bool = False, owner: str = ""
+        self,
+        path: str,
+        columns: Sequence[Column] | None,
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        log: AppendLog | None = None,
     ) -> None:
-        self._file = ExactFile(path, overwrite=overwrite, owner=owner)
+        self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or OURS)
         self._names = (*own, EXTRA) if set(own) >= _OURS else own
         self._loose = columns is None
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
         self.close = self._file.close
+        self.find, self.adopt = self._file.find, self._file.adopt
 
     def prepare(self) -> int:
         """See `parts.FileSink`; the header of a file that stays is checked, too."""

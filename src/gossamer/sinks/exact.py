@@ -1,6 +1,7 @@
 """A plain file that is exact across any kill: bytes beyond the committed length never count.
 
-The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign bytes, it
+The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign bytes, each
+append is logged first (`append_log`): bytes that the log does not prove to be ours are kept, and are a SinkError. The file also
 carries a mark (an extended attribute, where the file system has them): which crawl writes it, what stood there before,
 and where it ended. A file that another crawl wrote to since, that grew after the end, shrank, vanished or was replaced
 is a SinkError.
@@ -14,15 +15,18 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
+from gossamer.errors import DiskFull, GossamerError, SinkAway, SinkError, UsageError, own_limit
+from gossamer.sinks.append_log import MAX_LOST_S, REPAIR, AppendLog, unknown_to_store
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
+_STORE = "user.gossamer.store"
 TAIL = 64
 """Bytes by which the end of what was written is known again."""
 
@@ -31,6 +35,8 @@ def failure(path: str, error: OSError) -> GossamerError:
     """What an OSError on an output means to a person."""
     if error.errno in _FULL:
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
+    if short := own_limit(error):
+        return SinkAway(f"{path} cannot be opened, this process is short of {short}")
     return SinkError(f"cannot write {path}: {error.strerror or error}")
 
 
@@ -116,6 +122,50 @@ def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
         write_mark(fd, Mark(owner, mark.base))
 
 
+def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
+    """Make sure by the log that bytes beyond `committed` are ours to cut. Raises SinkError, having changed nothing."""
+    seconds = log.proves(fd, path, committed, size)
+    if seconds is None and log.restarted(path):
+        aside = log.keep_aside(fd, path, committed, size)
+        print(f"gossamer: {path} is cut back to {committed} bytes; what followed is kept in {aside}", file=sys.stderr)
+    elif seconds is None:
+        raise SinkError(
+            f"{path} has {size - committed} bytes after byte {committed} that this crawl did not write; they are kept. "
+            f"Move them to another file and run the same command again; {REPAIR} goes on after them"
+        )
+    elif seconds > MAX_LOST_S:
+        raise SinkError(
+            f"{path} has rows of {seconds:.0f} s that the store does not know: it was restored from a copy, or is damaged. "
+            f"Put the newest store back, or run {REPAIR}"
+        )
+
+
+def unlike(path: str, committed: int) -> SinkError:
+    """Somebody changed the rows before the committed length."""
+    return SinkError(
+        f"{path} was changed by somebody else before byte {committed}: put back what was there, run {REPAIR}, or give another -o"
+    )
+
+
+def forgotten(fd: int, owner: str, log: AppendLog) -> str:
+    """The owner that a file's mark names, where that is an unfinished crawl of this name which another store knew."""
+    mark = read_mark(fd)
+    if mark is None or not mark.owner or mark.owner == owner or mark.end is not None:
+        return ""
+    with contextlib.suppress(OSError, AttributeError):
+        store = os.getxattr(fd, _STORE).decode("ascii", "replace")
+        if store != log.store and mark.owner.partition("@")[0] == owner.partition("@")[0]:
+            return mark.owner
+    return ""
+
+
+def mark_store(fd: int, log: AppendLog | None) -> None:
+    """Note in a file's mark which store knows its crawl."""
+    if log is not None and log.store:
+        with contextlib.suppress(OSError, AttributeError):
+            os.setxattr(fd, _STORE, log.store.encode())
+
+
 def mark_end(fd: int, owner: str, committed: int) -> None:
     """Note that the crawl ended with this length: any growth from here on is somebody else's."""
     mark = read_mark(fd) if owner else None
@@ -127,8 +177,11 @@ class ExactFile:
     """One plain file, in which each row ends with `ends`. All calls are made under the crawl's output lock; a lock on the file
     keeps other crawls out."""
 
-    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "", ends: bytes = b"\n") -> None:
+    def __init__(
+        self, path: str, *, overwrite: bool = False, owner: str = "", ends: bytes = b"\n", log: AppendLog | None = None
+    ) -> None:
         self.path = os.path.abspath(path)
+        self._log, self._looked = log, False
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
         self._ends = ends
@@ -151,14 +204,31 @@ class ExactFile:
             if self._overwrite:
                 os.ftruncate(fd, 0)
             size = os.fstat(fd).st_size
+            if size and self._log is not None and not self._log.fresh:
+                self._known(fd, self._log)
             if size and self._ends and os.pread(fd, 1, size - 1) != self._ends:
                 write_at(fd, size, self._ends)
                 size += 1
             if self._owner:
+                mark_store(fd, self._log)
                 write_mark(fd, Mark(self._owner, size))
+            if self._log is not None:
+                self._log.begin(self.path, size)
             os.fsync(fd)
             sync_folder(folder)
             return size
+
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """Which output of `lengths` (path, committed length) the file is, when it was moved here. Raises SinkError for an older copy."""
+        if self._log is None or self._overwrite or not os.path.isfile(self.path):
+            return None
+        with self._locked(create=False) as fd:
+            return self._log.original(fd, self.path, os.fstat(fd).st_size, lengths)
+
+    def adopt(self, was: str) -> None:
+        """Take the file as the output that was at `was`."""
+        assert self._log is not None
+        self._log.moved(self.path, was)
 
     def append(self, committed: int, data: bytes) -> int:
         """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it), DiskFull."""
@@ -189,7 +259,7 @@ class ExactFile:
                 os.close(self._fd)
                 self._fd, self._last = -1, (0, b"")
             if self._fd < 0:
-                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+                flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
                 self._fd = os.open(self.path, flags, 0o666)
                 ours = os.fstat(self._fd)
                 self._inode = ours.st_dev, ours.st_ino
@@ -227,15 +297,37 @@ class ExactFile:
         if not stat.S_ISREG(seen.st_mode) or size < committed:
             raise SinkError(
                 f"{self.path} has {size} bytes where {committed} were written: somebody cut or replaced it; "
-                "put it back, or start anew with --fresh"
+                f"put it back, run {REPAIR}, or start anew with --fresh"
             )
         own(self.path, fd, self._owner, committed, size)
+        if self._log is not None:
+            self._by_log(fd, self._log, committed, size)
         if committed:
             tail = os.pread(fd, min(TAIL, committed), max(0, committed - TAIL))
             changed = committed == self._last[0] and tail != self._last[1] and _cut(fd) == self._cut
             if changed or (self._ends and tail[-1:] != self._ends):
-                raise SinkError(f"{self.path} was changed by somebody else before byte {committed}: give another -o")
+                raise unlike(self.path, committed)
         return size
+
+    def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
+        """What the log of appends says: once a process of all that is committed, each time of bytes beyond it."""
+        if self._looked and size == committed:
+            return
+        if log.knows(self.path):
+            if not self._looked and committed and log.ends(fd, self.path, committed) is False:
+                raise unlike(self.path, committed)
+            if size > committed:
+                belongs(self.path, fd, log, committed, size)
+        if not self._looked:
+            log.resume(self.path)
+        self._looked = True
+
+    def _known(self, fd: int, log: AppendLog) -> None:
+        """Raises SinkError for a file with rows of this crawl, when the store forgot the crawl."""
+        names = dict.fromkeys([self.path, *log.paths()], 0)
+        was = log.original(fd, self.path, os.fstat(fd).st_size, names)
+        if owner := (was and log.forgotten_by_store(was)) or forgotten(fd, self._owner, log):
+            raise unknown_to_store(self.path, owner)
 
     def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:
         if size > committed:
@@ -243,13 +335,23 @@ class ExactFile:
                 with contextlib.suppress(OSError, AttributeError):
                     os.setxattr(fd, _CUT, secrets.token_bytes(8))
             os.ftruncate(fd, committed)
+        length = committed + len(data)
+        if data and self._log is not None:
+            self._log.appending(self.path, committed, data)
         try:
-            write_at(fd, committed, data)
+            write_at(
+                fd, committed, data
+            )  # O_APPEND: Linux writes at the end, also when another program wrote there meanwhile
             sync(fd)
         except OSError:
-            os.ftruncate(fd, committed)  # gives back the room; the next append would cut it, too
+            if os.fstat(fd).st_size <= length:
+                os.ftruncate(fd, committed)  # gives back the room; the next append would cut it, too
             raise
-        length = committed + len(data)
+        if os.fstat(fd).st_size != length:
+            raise SinkError(
+                f"another program wrote to {self.path} at the same time, after byte {committed}; all of it is kept. "
+                f"Move its lines to another file, or run {REPAIR}"
+            )
         self._last = (
             length,
             data[-TAIL:] if len(data) >= TAIL else os.pread(fd, min(TAIL, length), max(0, length - TAIL)),

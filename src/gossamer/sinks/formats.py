@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gossamer.errors import UsageError
 from gossamer.masking import mask
 from gossamer.parts import FileSink, TableSink
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.place import AWAY, FORMS, SCHEMES, Place, check, place
 from gossamer.visit import LINKS, Row
@@ -146,11 +147,17 @@ def kind_path(path: str, kind: str) -> str:
 
 
 def open_output(
-    spec: str, columns: Columns, *, overwrite: bool = False, owner: str = "", folder: str = "."
+    spec: str,
+    columns: Columns,
+    *,
+    overwrite: bool = False,
+    owner: str = "",
+    folder: str = ".",
+    log: AppendLog | None = None,
 ) -> FileOutput | TableSink:
     """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds (`columns.page_columns`,
-    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has; `folder`: the crawl's own. Nothing is touched
-    before `prepare`.
+    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has; `folder`: the crawl's own; `log`: of its appends.
+    Nothing is touched before `prepare`.
 
     Raises UsageError for a spec that is off, ConfigError when a format's or store's library is missing.
     """
@@ -160,19 +167,21 @@ def open_output(
     if form == "jsonl":
         from gossamer.sinks.jsonl import JsonLines
 
-        return FileOutput(path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner), None)
+        return FileOutput(path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner, log=log), None)
     if form == "csv":
         from gossamer.sinks.csv import Csv
 
         return FileOutput(
-            path, lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner), tuple(columns)
+            path,
+            lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner, log=log),
+            tuple(columns),
         )
     if form == "parquet":
         from gossamer.sinks.parquet import Parquet
 
         return FileOutput(
             path,
-            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner),
+            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner, log=log),
             tuple(columns),
         )
     if form == "sqlite":
@@ -181,7 +190,7 @@ def open_output(
 
         return Sqlite(path, columns, overwrite=overwrite, refuse=Aside(folder).refuse)
     if form in WHOLE:
-        return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder), None)
+        return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
     from gossamer.sinks.jsonl import Stdout
 
     return Stdout()
@@ -213,19 +222,19 @@ def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, fold
     return FileOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
 
 
-def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str) -> FileSink:
+def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
     """The sink of whole answers."""
     if "://" in path:
         from gossamer.sinks.archived import Archived
 
-        return Archived(path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner)
+        return Archived(path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log)
     if form == "objects":
         from gossamer.sinks.objects import Objects
 
-        return Objects(path, overwrite=overwrite, owner=owner)
+        return Objects(path, overwrite=overwrite, owner=owner, log=log)
     from gossamer.sinks.warc import Warc
 
-    return Warc(path, folder=not path.lower().endswith(".warc.gz"), overwrite=overwrite, owner=owner)
+    return Warc(path, folder=not path.lower().endswith(".warc.gz"), overwrite=overwrite, owner=owner, log=log)
 
 
 def _slip(spec: str) -> None:

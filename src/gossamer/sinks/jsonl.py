@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import ExactFile, failure
 from gossamer.visit import Row
 
@@ -102,12 +103,21 @@ def _plain(value: Any, depth: int = 0) -> Any:
 class JsonLines:
     """The FileSink of `.jsonl`: all kinds in one file. `most`: bytes from which on no more rows are taken."""
 
-    def __init__(self, path: str, *, overwrite: bool = False, owner: str = "", most: float = math.inf) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        most: float = math.inf,
+        log: AppendLog | None = None,
+    ) -> None:
         self._most = most
-        self._file = ExactFile(path, overwrite=overwrite, owner=owner)
+        self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         self.target = self._file.target
         self.prepare = self._file.prepare
         self.close = self._file.close
+        self.find, self.adopt = self._file.find, self._file.adopt
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""

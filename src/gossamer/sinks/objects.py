@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import failure, sync, sync_folder
 from gossamer.sinks.rotating import Rotating
 from gossamer.visit import Raw, Row
@@ -30,13 +31,20 @@ class Objects:
 
     def __init__(
         self, path: str, *, overwrite: bool = False, owner: str = "", most: int = MOST,
-        ended: Callable[[int, int], None] | None = None, name: str = "",
+        ended: Callable[[int, int], None] | None = None, name: str = "", log: AppendLog | None = None,
     ) -> None:  # fmt: skip
         """`name`: of the first part where that is not `part-000000000000000.jsonl`."""
         folder = not name
         self.parts = Rotating(
-            f"{path}/{name}" if name else path, ENDING, folder=folder, overwrite=overwrite, owner=owner, ends=b"\n"
+            f"{path}/{name}" if name else path,
+            ENDING,
+            folder=folder,
+            overwrite=overwrite,
+            owner=owner,
+            ends=b"\n",
+            log=log,
         )
+        self.find, self.adopt = self.parts.find, self.parts.adopt
         self._most, self._ended = most, ended
 
     def target(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
 from gossamer.sinks import graph as graphs
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import WHOLE, open_output, parse
@@ -35,11 +36,11 @@ class Own(NamedTuple):
 def open_all(
     specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
     own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".", attempts: str | None = None,
-    graph: str | None = None,
+    graph: str | None = None, log: AppendLog | None = None,
 ) -> Outputs:  # fmt: skip
     """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
     those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
-    `keep`: what a run before wrote there stays; `folder`: the crawl's own.
+    `keep`: what a run before wrote there stays; `folder`: the crawl's own; `log`: of its appends.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -56,19 +57,19 @@ def open_all(
     apart = pages_file is not None and "page" not in columns
     usual = _no_page if apart else stored
     for spec, overwrite in specs:
-        output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder)
+        output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder, log=log)
         put(output, _raw if parse(spec).format in WHOLE else usual)
     if aside:
-        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE)
+        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE, log=log)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
-        put(open_output(pages_file, pages, owner=owner, folder=folder), _page)
+        put(open_output(pages_file, pages, owner=owner, folder=folder, log=log), _page)
     if attempts is not None:
-        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder))
+        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder, log))
     if graph is not None:
-        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder))
+        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log))
     for spec, sites, kinds in own:
-        put(open_output(spec, kinds, owner=owner, folder=folder), partial(_of_sites, sites))
+        put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
     _distinct([sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables])
     return files, tables
 
@@ -95,13 +96,19 @@ def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
 
 
 def _records(
-    option: str, spec: str, columns: Callable[[str], Columns], kind: Callable[[str], str], owner: str, folder: str
+    option: str,
+    spec: str,
+    columns: Callable[[str], Columns],
+    kind: Callable[[str], str],
+    owner: str,
+    folder: str,
+    log: AppendLog | None,
 ) -> tuple[Any, Wanted]:
     """The output of records of one kind, and what it takes."""
     form = parse(spec).format
     if form in WHOLE:
         raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
-    return open_output(spec, columns(form), owner=owner, folder=folder), partial(_of_kind, kind(form))
+    return open_output(spec, columns(form), owner=owner, folder=folder, log=log), partial(_of_kind, kind(form))
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:

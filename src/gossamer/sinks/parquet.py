@@ -19,14 +19,26 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.extras import install
+from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
-from gossamer.sinks.exact import Mark, failure, mark_end, own, sync, sync_folder, write_at, write_mark
+from gossamer.sinks.exact import (
+    Mark,
+    failure,
+    forgotten,
+    mark_end,
+    mark_store,
+    own,
+    sync,
+    sync_folder,
+    write_at,
+    write_mark,
+)
 from gossamer.sinks.rows import framed, frames, lines_for
 from gossamer.visit import Row
 
@@ -53,6 +65,7 @@ class Parquet:
         *,
         overwrite: bool = False,
         owner: str = "",
+        log: AppendLog | None = None,
         part_bytes: int = 32 << 20,
         keep: float = 60.0,
         at: Callable[[str], None] = lambda step: None,
@@ -63,6 +76,7 @@ class Parquet:
         self._columns = (*(columns or OURS), Column(EXTRA))
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
+        self._log = log
         self._part_bytes = part_bytes
         self._keep = keep
         self._at = at
@@ -93,6 +107,8 @@ class Parquet:
                 for name in os.listdir(self.path):
                     if name.endswith(".parquet") or _JOURNAL.fullmatch(name) or name == _UNDONE:
                         os.unlink(f"{self.path}/{name}")
+            elif self._log is not None and not self._log.fresh:
+                self._known(folder, self._log)
             parts, journals = _listing(self.path)
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
@@ -106,9 +122,55 @@ class Parquet:
             _fits(self.path, [self._part(*one) for one in parts], self._columns)
             base = max((end for _, end in parts), default=0)
             if self._owner:
+                mark_store(folder, self._log)
                 write_mark(folder, Mark(self._owner, base))
+            if self._log is not None:
+                self._log.begin(self.path, base)
             os.fsync(folder)
             return base
+
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """See `parts.Movable`."""
+        was = None if self._overwrite or not os.path.isdir(self.path) else self._was(lengths)
+        if was is None:
+            return None
+        parts, journals = _listing(self.path)
+        ends = [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals]
+        if max(ends, default=0) < lengths[was]:
+            raise SinkError(f"{self.path} is an older copy of {was}: put the newest one there, or run {REPAIR}")
+        return was
+
+    def adopt(self, was: str) -> None:
+        """See `parts.Movable`."""
+        assert self._log is not None
+        self._log.moved(self.path, was)
+        for name in self._names():
+            self._log.moved(f"{self.path}/{name}", f"{was}/{name}")
+
+    def _names(self) -> list[str]:
+        parts, journals = _listing(self.path)
+        paths = [self._part(*one) for one in parts] + [self._journal(start) for start in journals]
+        return [os.path.basename(path) for path in paths]
+
+    def _was(self, folders: Iterable[str]) -> str | None:
+        """Which of the folders this one was, by what the log knows of its files."""
+        names = self._names() if self._log is not None else ()
+        for was in folders:
+            for name in names:
+                assert self._log is not None
+                with open(f"{self.path}/{name}", "rb") as file:
+                    if self._log.original(file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}):
+                        return was
+        return None
+
+    def _known(self, folder: int, log: AppendLog) -> None:
+        """Raises SinkError for a folder with rows of this crawl, when the store forgot the crawl."""
+        if not self._names():
+            return
+        was = self._was(dict.fromkeys([self.path, *(os.path.dirname(path) for path in log.paths())]))
+        owner = was and log.forgotten_by_store(was, rows=False)
+        if owner := owner or forgotten(folder, self._owner, log):
+            raise unknown_to_store(self.path, owner)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
@@ -121,6 +183,8 @@ class Parquet:
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
+            if self._log is not None and data:
+                self._log.appending(self._journal(start), committed - start, data)
             if not _write(self._journal(start), committed - start, data):
                 sync_folder(self.path)
             self._at("journal")
@@ -172,7 +236,7 @@ class Parquet:
         opened = max((start for start in journals - kept if start <= committed), default=closed)
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
-                f"{self.path}: parts that were written are missing; put them back, or start anew with --fresh"
+                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, or start anew with --fresh"
             )
         return opened
 
@@ -185,6 +249,10 @@ class Parquet:
         self._at("written")
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
         self._at("renamed")
+        if self._log is not None:
+            with open(self._part(start, end), "rb") as part:
+                size = os.fstat(part.fileno()).st_size
+                self._log.appending(part.name, max(0, size - PAGE), os.pread(part.fileno(), PAGE, max(0, size - PAGE)))
         sync_folder(self.path)
         self._at("closed")
 

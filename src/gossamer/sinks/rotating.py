@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Mapping
 
 from gossamer.errors import SinkError, UsageError
-from gossamer.sinks.exact import ExactFile, failure, read_mark, sync_folder
+from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.exact import ExactFile, belongs, failure, read_mark, sync_folder
 
 DIGITS = 15
 SENT, READY = ".sent", ".ready"
@@ -23,7 +25,15 @@ class Rotating:
     """`path`: the first part, or (`folder`) the folder of all; `ending`: of the parts' names, `.warc.gz`; `ends` as of ExactFile."""
 
     def __init__(
-        self, path: str, ending: str, *, folder: bool, overwrite: bool = False, owner: str = "", ends: bytes = b""
+        self,
+        path: str,
+        ending: str,
+        *,
+        folder: bool,
+        overwrite: bool = False,
+        owner: str = "",
+        ends: bytes = b"",
+        log: AppendLog | None = None,
     ) -> None:
         self.path = os.path.abspath(path)
         self.place = self.path if folder else os.path.dirname(self.path)
@@ -33,7 +43,7 @@ class Rotating:
         self._names = re.compile(
             rf"{re.escape(stem)}-(\d{{{DIGITS}}}){re.escape(ending)}({re.escape(SENT)}|{re.escape(READY)})?"
         )
-        self._overwrite, self._owner, self._ends = overwrite, owner, ends
+        self._overwrite, self._owner, self._ends, self._log = overwrite, owner, ends, log
         self._files: dict[int, ExactFile] = {}
 
     def name(self, start: int) -> str:
@@ -78,6 +88,27 @@ class Rotating:
             raise failure(self.path, error) from error
         return length
 
+    def find(self, lengths: Mapping[str, int]) -> str | None:
+        """See `parts.Movable`."""
+        starts = [start for start, here in self.starts().items() if here]
+        for was, committed in {} if self._overwrite else lengths.items():
+            for start in [start for start in reversed(starts) if start <= committed]:
+                if self.file(start).find({self._was(was, start): committed - start}):
+                    return was
+        return None
+
+    def adopt(self, was: str) -> None:
+        """Take the parts as those of the output that was at `was`."""
+        if self._log is not None:
+            for start in self.starts():
+                self._log.moved(self.where(start), self._was(was, start))
+
+    def _was(self, was: str, start: int) -> str:
+        """Where a part was, when the output was at `was`."""
+        if self._folder or not start:
+            return f"{was}/{self.name(start)}" if self._folder else was
+        return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
+
     def settle(self, committed: int) -> int:
         """Drop the parts of which nothing is committed; where the part begins that takes what comes next."""
         starts = self.starts()
@@ -99,7 +130,7 @@ class Rotating:
     def file(self, start: int) -> ExactFile:
         """The exact file of a part; lengths in it count from its own beginning."""
         if start not in self._files:
-            self._files[start] = ExactFile(self.where(start), owner=self._owner, ends=self._ends)
+            self._files[start] = ExactFile(self.where(start), owner=self._owner, ends=self._ends, log=self._log)
         return self._files[start]
 
     def end(self, start: int, committed: int) -> None:
@@ -114,6 +145,8 @@ class Rotating:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 mark = read_mark(fd)
+                if self._log is not None and self._log.knows(path):
+                    belongs(path, fd, self._log, 0, os.fstat(fd).st_size)
             finally:
                 os.close(fd)
             if mark is not None and mark.owner not in ("", self._owner.replace(" ", "_")):

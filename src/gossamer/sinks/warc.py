@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gossamer.sinks import cdxj
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import TAIL
 from gossamer.sinks.members import Records
 from gossamer.sinks.rotating import Rotating
@@ -34,9 +35,10 @@ class Warc:
 
     def __init__(
         self, path: str, *, folder: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
-        ended: Callable[[int, int], None] | None = None,
+        ended: Callable[[int, int], None] | None = None, log: AppendLog | None = None,
     ) -> None:  # fmt: skip
-        self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner)
+        self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner, log=log)
+        self.find, self.adopt = self.parts.find, self.parts.adopt
         self._records, self._most, self._ended = Records(), most, ended
         self._overwrite = overwrite
         self._wrote: deque[Wrote] = deque(maxlen=LATELY)

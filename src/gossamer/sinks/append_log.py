@@ -1,0 +1,283 @@
+"""The log of all appends to a crawl's plain files: it proves which bytes of an output this crawl wrote.
+
+The store knows each file's committed length. Bytes beyond that length may be cut only when this crawl wrote them, so each append is
+logged here before it is made: path, first and last byte, checksums. The log lies in the crawl's folder and is not synced (it survives a
+kill, not a power cut). It also recognises an output that was moved, and one that the store has forgotten. docs/decisions/0036.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from isal import isal_zlib
+
+from gossamer.errors import ConfigError, SinkError, of_data
+
+PAGE = 4096
+MAX_SUMS = 64
+MAX_BYTES = 4 << 20
+"""Size from which on the log is shortened."""
+KEPT_BYTES = 1 << 20
+"""Bytes of the newest entries that a shortened log keeps."""
+MAX_LOST_S = 60.0
+"""A store that lost commits of a longer time than this was not killed or cut off: it was restored from a copy or damaged."""
+REPAIR = "gossamer doctor --repair"
+
+
+class Entry(msgspec.Struct, omit_defaults=True):
+    """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move (`was`)."""
+
+    path: str
+    start: int = 0
+    end: int = 0
+    step: int = PAGE
+    sums: list[int] = []
+    """CRC-32 of each `step` bytes, counted from multiples of `step` in the file: a killed write ends at a page."""
+    at: float = 0.0
+    owner: str = ""
+    store: str = ""
+    boot: str = ""
+    was: str = ""
+    begun: bool = False
+
+
+_encode = msgspec.json.Encoder().encode_lines
+_decode = msgspec.json.Decoder(Entry).decode
+
+
+class AppendLog:
+    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants to forget what was before."""
+
+    def __init__(self, path: str | os.PathLike[str], owner: str, store: str = "", *, fresh: bool = False) -> None:
+        self.path, self.owner, self.store, self.fresh = Path(path), owner, store, fresh
+
+    def appending(self, path: str, start: int, data: bytes) -> None:
+        """Log an append before it is made."""
+        end = start + len(data)
+        step = PAGE
+        while len(data) > step * MAX_SUMS:
+            step *= 2
+        self._write(Entry(path, start, end, step, list(_sums(data, start, step)), round(time.time(), 3)))
+
+    def begin(self, path: str, base: int) -> None:
+        """Log that this crawl begins to write an output that has `base` bytes."""
+        self._write(
+            Entry(path, base, base, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), begun=True)
+        )
+
+    def resume(self, path: str) -> None:
+        """Log that a process goes on with an output, when the machine was started anew since."""
+        if self._boot_of(path) != _boot():
+            self._write(Entry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
+
+    def moved(self, path: str, was: str) -> None:
+        """Log that an output has another path now."""
+        self._write(Entry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), was=was))
+
+    def knows(self, path: str) -> bool:
+        """Whether the log has entries of an output."""
+        return bool(self._of(path))
+
+    def restarted(self, path: str) -> bool:
+        """Whether this machine was started anew since the last process went on with an output: then the log may lack its last lines."""
+        boot = self._boot_of(path)
+        return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
+
+    def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
+        """The owner under which another store, which is gone or was emptied, let this crawl write an output; "" when there is none.
+
+        A store that forgot a crawl because it was asked to still has its identity. `rows`: only when the log has rows of it.
+        """
+        begun = [one for one in self._of(path) if one.owner]
+        rows = not rows or any(one.sums for one in self._of(path))
+        last = begun[-1] if begun else None
+        lost = last is not None and last.owner != self.owner and last.store and self.store not in ("", last.store)
+        return last.owner if last is not None and rows and lost else ""
+
+    def proves(self, fd: int, path: str, committed: int, size: int) -> float | None:
+        """Whether this crawl wrote bytes `committed` to `size`: then the seconds over which it did, else None."""
+        entries = [one for one in self._of(path) if one.sums]
+        at, first, last = committed, 0.0, max((one.at for one in entries), default=0.0)
+        while at < size:
+            here = [one for one in reversed(entries) if one.start == at]
+            whole = next((one for one in here if one.end <= size and _matches(fd, one, one.end)), None)
+            if whole is None:
+                cut = next((one for one in here if one.end > size and _matches(fd, one, size)), None)
+                if cut is None:
+                    return None
+                first = first or cut.at
+                break
+            first, at = first or whole.at, whole.end
+        return last - first if first else 0.0
+
+    def ends(self, fd: int, path: str, committed: int) -> bool | None:
+        """Whether the bytes before `committed` are those that were appended; None when no entry ends there."""
+        found = [one for one in self._of(path) if one.sums and one.end == committed]
+        return any(_matches(fd, one, committed) for one in found) if found else None
+
+    def original(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
+        """The path of `lengths` under which the log knows the file that is now at `path`; None when it is another file.
+
+        Raises SinkError when it is an older or a changed copy.
+        """
+        for was, committed in lengths.items():
+            entries = [one for one in self._of(was) if one.sums]
+            first = min((one.start for one in entries), default=0)
+            if not any(
+                one.start == first and _matches(fd, one, min(one.end, size, _page_after(one))) for one in entries
+            ):
+                continue
+            if size < committed or self.ends(fd, was, committed) is False:
+                raise SinkError(
+                    f"{path} is another version of {was}: it has {size} bytes, and the crawl wrote {committed}. "
+                    f"Put the newest version there, or run {REPAIR}"
+                )
+            return was
+        return None
+
+    def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
+        """Copy bytes that are about to be cut, and that nothing proves to be ours, into the crawl's folder."""
+        day = time.strftime("%Y%m%dT%H%M%S")
+        to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
+        with open(to, "xb") as file:
+            while start < size and (data := os.pread(fd, min(1 << 20, size - start), start)):
+                file.write(data)
+                start += len(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return to
+
+    def paths(self) -> list[str]:
+        """The outputs of the log, as they were called last."""
+        moved = {one.was for one in self._entries() if one.was}
+        return [path for path in dict.fromkeys(one.path for one in self._entries()) if path not in moved]
+
+    def _boot_of(self, path: str) -> str:
+        return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
+
+    def _of(self, path: str) -> list[Entry]:
+        """The entries of an output since a crawl began to write it, those under its earlier paths included."""
+        found: list[Entry] = []
+        names = {path}
+        for one in reversed(self._entries()):
+            if one.path in names:
+                found.append(one)
+                if one.begun:
+                    break
+                if one.was:
+                    names.add(one.was)
+        return found[::-1]
+
+    def _entries(self) -> list[Entry]:
+        return list(self._read())
+
+    def _read(self) -> Iterator[Entry]:
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise of_data(self.path.parent, error) from error
+        with open(fd, "rb") as file:
+            for line in file:
+                with contextlib.suppress(msgspec.DecodeError):  # a line that a kill cut off
+                    yield _decode(line)
+
+    def _write(self, *entries: Entry) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            fd = os.open(self.path, flags, 0o600)
+            try:
+                data = _encode(entries)
+                if os.write(fd, b"\n" + data if entries[0].owner else data) < len(data):
+                    raise ConfigError(f"{self.path} cannot be written in full")
+                size = os.lseek(fd, 0, os.SEEK_END)
+            finally:
+                os.close(fd)
+            if size > MAX_BYTES:
+                self._shorten()
+        except OSError as error:
+            raise of_data(self.path.parent, error) from error
+
+    def _shorten(self) -> None:
+        """Keep what tells of beginnings and moves, the first append of each output, and the newest entries."""
+        lines = self._entries()
+        size, newest = 0, len(lines)
+        while newest and size < KEPT_BYTES:
+            newest -= 1
+            size += len(_encode([lines[newest]]))
+        seen: set[str] = set()
+        kept = []
+        for j, one in enumerate(lines):
+            if j >= newest or one.owner or one.path not in seen:
+                kept.append(one)
+            if one.sums:
+                seen.add(one.path)
+        new = self.path.with_name(f"{self.path.name}.new")
+        new.unlink(missing_ok=True)
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as file:
+            file.write(_encode(kept))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self.path)
+
+
+def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
+    """The log of a crawl's folder, or that of one process of a fleet."""
+    return Path(folder) / (f"appends-{segment}.jsonl" if segment else "appends.jsonl")
+
+
+def unknown_to_store(path: str, owner: str) -> SinkError:
+    """An output has rows of a crawl that its store does not know any more."""
+    name = owner.partition("@")[0]
+    return SinkError(
+        f"{path} has rows of crawl {name} that the store does not know: it was emptied, or another one is used. "
+        f"Run {REPAIR} {name} to go on, or begin again with --fresh (appends), -O (overwrites) or another -o"
+    )
+
+
+def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
+    view, at = memoryview(data), 0
+    while at < len(view):
+        upto = at + step - (start + at) % step
+        yield isal_zlib.crc32(view[at:upto])
+        at = upto
+
+
+def _page_after(entry: Entry) -> int:
+    """The end of the first bytes that have a checksum of their own."""
+    return entry.start + entry.step - entry.start % entry.step
+
+
+def _matches(fd: int, entry: Entry, size: int) -> bool:
+    """Whether a file that has `size` bytes holds the append, as far as it goes. Of its last, broken part only the length is known."""
+    upto = min(entry.end, size)
+    if upto <= entry.start:
+        return False
+    data = os.pread(fd, upto - entry.start, entry.start)
+    if len(data) < upto - entry.start:
+        return False
+    sums = list(_sums(data, entry.start, entry.step))
+    if upto == entry.end:
+        return sums == entry.sums
+    if upto % entry.step == 0:
+        return sums == entry.sums[: len(sums)]
+    # a write that was cut off within a page: no whole row of somebody else may stand at its end
+    return sums[:-1] == entry.sums[: len(sums) - 1] and not data.endswith(b"\n")
+
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def _boot() -> str:
+    """This machine and when it was started."""
+    with contextlib.suppress(OSError):
+        return f"{platform.node().replace(' ', '_')} {_BOOT.read_text().strip()}"
+    return ""
