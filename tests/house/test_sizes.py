@@ -13,7 +13,7 @@ FUNCTION, CLASS = 60, 20
 
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
 LARGER: dict[str, tuple[int, str]] = {
-    "src/gossamer/frontier/verbs.py::Frontier": (27, "one method per verb: the class is the list of them"),
+    "src/gossamer/frontier/verbs.py::Frontier": (28, "one method per verb: the class is the list of them"),
     "src/gossamer/parsing/view.py::View": (
         31,
         "what a site function sees; eighteen of them are properties of a line or two",
