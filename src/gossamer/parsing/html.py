@@ -89,7 +89,7 @@ class Document:
         """What links are relative to: the first base href, where it is a URL of the web, else the page's own URL."""
         own = base_of(self.url, self._encoding)
         for element in self.tree.select("base[href]")[:1]:
-            if found := own.resolve(attribute_of(element, "href")):
+            if found := own.join(attribute_of(element, "href")):
                 return base_of(found, self._encoding)
         return own
 

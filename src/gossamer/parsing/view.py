@@ -44,6 +44,8 @@ class View:
         self.request_ = request or Request(page.url)
         self.shut: set[str] = set()
         """Links that were not followed because they or their page say nofollow."""
+        self.too_long: set[str] = set()
+        """Links that were not followed because their URL is longer than MAX_URL."""
         self._document = document
         self._text: str | None = None
 
@@ -238,11 +240,13 @@ class View:
             found = _chosen(self, what)
         else:
             found = what or ()
-        closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
+        closed, base = "nofollow" in self.document.robots, self.document.base
         for one in found:
             href, shut = address(one)
-            resolved = resolve(href) if href else None
+            resolved = base.resolve(href) if href else None
             if resolved is None or href is None:
+                if href and base.is_too_long(href):
+                    self.too_long.add(href)
                 continue
             if closed or shut:
                 self.shut.add(href)
