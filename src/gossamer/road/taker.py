@@ -7,13 +7,14 @@ cache of raw hrefs. What that cache knows as taken is in the frontier, or in a c
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from gossamer import assets
 from gossamer import url as urls
+from gossamer.assets import Named
 from gossamer.request import FILE, Request, entry, pack, split
 from gossamer.visit import Adds, Claim, Row, Visit
 
@@ -70,6 +71,8 @@ class Read(msgspec.Struct):
     """A sitemap or feed: no page, nothing of it is counted as found."""
     later: Callable[[Visit], None] | None = None
     """As in Visit."""
+    names: Sequence[tuple[Sequence[Named], int]] = ()
+    """What each of the items, which are the first rows, names and how many are beyond its limit: of a page that another process read."""
 
 
 class Recent:
