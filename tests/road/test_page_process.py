@@ -184,7 +184,7 @@ async def test_a_site_function_that_takes_too_much(
     assert read.error == error
     assert not read.taken.adds
     assert len(there.kept) == 1
-    assert (await there.reads(claim(), page(b"<title>next</title>"), None)).items == 2
+    assert (await there.reads(claim(), page(b"<title>next</title>"), None)).items == 3
 
 
 async def test_a_cancelled_read_leaves_no_process(apart: Any) -> None:

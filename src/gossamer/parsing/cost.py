@@ -49,16 +49,27 @@ def is_costly(body: bytes) -> bool:
     tags = body.count(b"<")
     if tags < FEW_TAGS:
         return False
-    return (tags > MAX_TAGS and len(body) > SMALL) or _open(body, MAX_CLONES // tags) * tags > MAX_CLONES
+    return (tags > MAX_TAGS and len(body) > SMALL) or _clones(body, tags) > MAX_CLONES
 
 
-def _open(body: bytes, enough: int) -> int:
-    """How many formatting elements can be open at once, at most. One that is `enough` is not made more exact."""
+def may_explode(body: bytes) -> bool:
+    """Whether the tree of an HTML page may take far more memory than its bytes justify."""
+    tags = body.count(b"<")
+    return tags >= FEW_TAGS and _clones(body, tags) > MAX_CLONES
+
+
+def _clones(body: bytes, tags: int) -> int:
+    """How many formatting elements the parser may open again, at most; not exact below MAX_CLONES.
+
+    All that are open are opened again once an element that they lay in has ended: once for each start tag, at most.
+    """
     wide = b"\0" in body  # UTF-16: letters with a zero before or behind
     if wide:
         body = body.replace(b"\0", b"")
     found = len(_FORMATS.findall(body))
-    if wide or found + WITHOUT_ATTRIBUTES <= enough:
-        return min(found + WITHOUT_ATTRIBUTES, 512)
-    clear = _CLEAR.findall(body)
-    return min(3 * len(set(clear)) + found - min(len(clear), found) + WITHOUT_ATTRIBUTES, 512)
+    if (found + WITHOUT_ATTRIBUTES) * tags <= MAX_CLONES:
+        return 0
+    if not wide:
+        clear = _CLEAR.findall(body)
+        found -= len(clear) - min(3 * len(set(clear)), len(clear))
+    return min(found + WITHOUT_ATTRIBUTES, 512) * (tags - body.count(b"</"))

@@ -217,6 +217,8 @@ def _tree(body: bytes, name: str | None) -> turbohtml.Document:
 def _merging(body: bytes, name: str) -> bytes:
     """The same page; of too many start tags of body and html the later ones are other empty elements."""
     most = max(2, _MERGES // len(body))
+    if body.count(b"<") <= most:
+        return body
     wide = name.startswith("utf-16")
     if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:
         return body

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as _json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from functools import partial
 from re import Pattern
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from gossamer import proxy
 from gossamer.page import Captured, Page
 from gossamer.parsing import pdf
+from gossamer.parsing.cost import may_explode
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
+from gossamer.parsing.limits import limited_memory
 from gossamer.parsing.links import address
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
@@ -51,10 +54,11 @@ class View:
 
     @property
     def document(self) -> Document:
-        """The parsed page; what is no HTML is an empty one."""
+        """The parsed page; what is no HTML is an empty one. Raises ValueError when its tree would take too much memory."""
         if self._document is None:
-            robots = self.page.header("x-robots-tag")
-            self._document = parse(self.page.body, self.page.content_type, self.page.url, robots)
+            page = self.page
+            with limited_memory(page.body) if may_explode(page.body) else nullcontext():
+                self._document = parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
         return self._document
 
     @property

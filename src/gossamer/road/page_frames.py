@@ -1,4 +1,4 @@
-"""What a worker and its page process send each other, and what a page may cost.
+"""What a worker and its page process send each other.
 
 A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `Task` for each page. The process answers with
 frames of at most CHUNK things each, so that no frame holds the worker's loop for long; their first byte tells what they hold.
@@ -13,15 +13,6 @@ import msgspec
 from gossamer.page import Captured
 from gossamer.request import Request
 
-MEMORY = 64 << 20
-"""Bytes that a page may take beside MEMORY_PER_BYTE for each of its own."""
-MEMORY_PER_BYTE = 8
-LONG_TEXT, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""A text of so many bytes without any tag takes so much more: the parser doubles its room and keeps what it left."""
-SECONDS, SECONDS_PER_MB = 10.0, 1.0
-"""CPU time that a page may take."""
-WALL = 3.0
-"""Times the CPU time, by the clock: a site function may sleep."""
 CHUNK = 500
 SIZE = struct.Struct("<I")
 
@@ -120,17 +111,3 @@ class End(msgspec.Struct, array_like=True):
 
 ROWS, TAKES, NAMES, END = range(4)
 """What a frame holds: its first byte."""
-
-
-def limit_seconds(body: bytes) -> float:
-    """CPU seconds that a page may take."""
-    return SECONDS + SECONDS_PER_MB * len(body) / 1e6
-
-
-def limit_bytes(body: bytes) -> int:
-    """Bytes by which a process may grow that reads a page."""
-    longest = 0
-    for at in range(LONG_TEXT // 2, len(body), LONG_TEXT // 2):
-        end = body.find(b"<", at)
-        longest = max(longest, (len(body) if end < 0 else end) - body.rfind(b"<", 0, at))
-    return MEMORY + MEMORY_PER_BYTE * len(body) + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)

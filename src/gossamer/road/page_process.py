@@ -14,35 +14,20 @@ import ctypes
 import gc
 import os
 import re
-import resource
 import signal
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer import url as urls
 from gossamer.page import Page
+from gossamer.parsing.limits import MEMORY, Limits, limit_bytes, virtual_size
 from gossamer.request import Request
 from gossamer.road.packing_rows import pack_row
-from gossamer.road.page_frames import (
-    CHUNK,
-    END,
-    MEMORY,
-    NAMES,
-    ROWS,
-    SIZE,
-    TAKES,
-    End,
-    Order,
-    Task,
-    Took,
-    limit_bytes,
-    limit_seconds,
-)  # fmt: skip
+from gossamer.road.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, Task, Took
 from gossamer.road.reader import Reader
 from gossamer.road.records import edges
 from gossamer.road.taker import Read, Taken
@@ -51,36 +36,6 @@ from gossamer.visit import Claim
 
 _LACK_OF_MEMORY = re.compile(r": MemoryError: ")
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Limits:
-    """Memory and CPU time of this process while it reads one page: beyond them allocations fail, or a signal kills it."""
-
-    def __init__(self) -> None:
-        self._usual = resource.getrlimit(resource.RLIMIT_AS)
-        self._linux = sys.platform == "linux"
-
-    def begin(self, body: bytes, start: int) -> None:
-        """Limit this process to `start` bytes of memory and what the page may take."""
-        signal.setitimer(signal.ITIMER_PROF, limit_seconds(body))
-        if self._linux:
-            most = start + limit_bytes(body)
-            hard = self._usual[1]
-            resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-    def end(self) -> None:
-        """Lift the limits."""
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        if self._linux:
-            resource.setrlimit(resource.RLIMIT_AS, self._usual)
-
-
-def virtual_size() -> int:
-    """Bytes of address space of this process; 0 where nobody says."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 0
 
 
 class Notes:

@@ -20,23 +20,9 @@ import msgspec
 
 from gossamer.assets import Named
 from gossamer.page import Page
+from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, limit_seconds
 from gossamer.road.packing_rows import PackedRow, unpack_row
-from gossamer.road.page_frames import (
-    END,
-    MEMORY,
-    MEMORY_PER_BYTE,
-    NAMES,
-    ROWS,
-    SIZE,
-    TAKES,
-    WALL,
-    End,
-    Order,
-    SentPage,
-    Task,
-    Took,
-    limit_seconds,
-)  # fmt: skip
+from gossamer.road.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, SentPage, Task, Took
 from gossamer.road.records import page_record, page_row
 from gossamer.road.taker import Read, Taken
 from gossamer.visit import Claim, PageRecord
@@ -59,10 +45,6 @@ class ProcessDied(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that read the page ended ({code})")
         self.signal = -code if code < 0 else 0
-
-
-class TooComplex(Exception):
-    """The page took more memory or time than it may."""
 
 
 class PageReader:
@@ -160,7 +142,8 @@ class Process:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0,
         )  # fmt: skip
         self._reader: asyncio.StreamReader
-        self._writer: Any = None
+        self._writer: asyncio.StreamWriter
+        self._in: Any = None
         self._out: Any = None
 
     async def begin(self, order: bytes) -> None:
@@ -170,8 +153,8 @@ class Process:
         self._out, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._reader), self._popen.stdout
         )
-        transport, protocol = await loop.connect_write_pipe(_Writing, self._popen.stdin)
-        self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
+        self._in, protocol = await loop.connect_write_pipe(_Writing, self._popen.stdin)
+        self._writer = asyncio.StreamWriter(self._in, protocol, None, loop)
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
@@ -196,11 +179,14 @@ class Process:
         """Kill it; its exit code, or the signal that it died of as a negative number."""
         with contextlib.suppress(ProcessLookupError):
             self._popen.kill()
-        for pipe in (self._out, self._writer):
-            if pipe is not None:
-                pipe.close()
-        code = self._popen.poll()
-        return await asyncio.to_thread(self._popen.wait) if code is None else code
+        for transport, file in ((self._out, self._popen.stdout), (self._in, self._popen.stdin)):
+            if transport is not None and not transport.is_closing():
+                transport.abort() if transport is self._in else transport.close()
+            elif transport is None and file is not None:
+                file.close()
+        code = await asyncio.to_thread(self._popen.wait)
+        await asyncio.sleep(0)  # the transports close their pipes in the loop's next turn
+        return code
 
 
 class _Writing(asyncio.streams.FlowControlMixin):
