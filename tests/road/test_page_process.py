@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import sys
 from collections.abc import AsyncIterator
 from functools import partial
@@ -154,7 +155,17 @@ async def test_a_page_of_a_site_is_read_as_in_the_worker(
 
 async def test_a_sitemap_is_read_as_in_the_worker(apart: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = b"".join(b"<url><loc>https://www.example.com/%d</loc></url>" % n for n in range(3000))
-    await both(apart, monkeypatch, [b"<urlset>" + entries + b"</urlset>", b"nothing"], use="@sitemap")
+    whole = b"<urlset>" + entries + b"</urlset>"
+    await both(apart, monkeypatch, [whole, b"nothing", gzip.compress(whole)], use="@sitemap")
+
+
+async def test_a_packed_sitemap_of_50_000_entries_is_read_apart(apart: Any) -> None:
+    entries = b"".join(b"<url><loc>https://www.example.com/some/where/else/%d</loc></url>\n" % n for n in range(50_000))
+    there = apart(reader())
+    read = await there.reads(claim("@sitemap"), page(gzip.compress(b"<urlset>" + entries + b"</urlset>")), None)
+    assert there.apart.started.is_set()
+    assert read.error is None
+    assert sum(len(flat) // 3 for flat in read.taken.adds.values()) == 50_000
 
 
 async def test_the_loop_goes_on_while_a_tree_explodes(apart: Any) -> None:
@@ -226,3 +237,54 @@ def test_costly(body: bytes) -> None:
 )
 def test_not_costly(body: bytes) -> None:
     assert not cost.is_costly(body)
+
+
+WORKER = """
+import asyncio, msgspec, sys
+from pathlib import Path
+from gossamer.page import Page
+from gossamer.request import Request
+from gossamer.road.page_frames import Order
+from gossamer.road.page_reader import Process, _task
+from gossamer.visit import Claim
+
+async def main(site, body):
+    process = Process()
+    sources = [(site, Path(site).read_bytes())]
+    order = Order(sources, ["shop"], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None)
+    await process.begin(msgspec.msgpack.encode(order))
+    page = Page("https://www.example.com/", 200, [], body.encode(), 0.0, 0.0, 1)
+    print(process._popen.pid, flush=True)
+    await process.ask(_task(Claim(0, 0, "www.example.com", Request(page.url)), page, None), 1 << 30)
+    print("read", flush=True)
+    await asyncio.sleep(100)
+
+asyncio.run(main(sys.argv[1], sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it, elsewhere the end of a read does")
+@pytest.mark.parametrize("body", ["<title>idle", "<meta name=mode content=spin>"])
+async def test_a_process_ends_with_its_worker(tmp_path: Path, body: str) -> None:
+    """Also when the worker is killed, and while a site function spins."""
+    site = tmp_path / "shop.py"
+    site.write_text(SITE)
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WORKER, str(site), body, stdout=asyncio.subprocess.PIPE
+    )
+    assert worker.stdout is not None
+    pid = int(await worker.stdout.readline())
+    if "idle" in body:
+        assert await worker.stdout.readline() == b"read\n"
+    worker.kill()
+    await worker.wait()
+    async with asyncio.timeout(60):
+        while _is_alive(pid):  # noqa: ASYNC110 - nobody tells the end of another's child
+            await asyncio.sleep(0.02)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

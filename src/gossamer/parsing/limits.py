@@ -16,6 +16,8 @@ LONG_TEXT, LONG_TEXT_PER_BYTE = 2 << 20, 16
 """A text of so many bytes without any tag takes so much more: the parser doubles its room and keeps what it left."""
 SECONDS, SECONDS_PER_MB = 10.0, 1.0
 """CPU time that a page may take."""
+MAX_UNPACKED = 50 << 20
+"""Bytes of a sitemap, unpacked, at most (sitemaps.org)."""
 WALL = 3.0
 """Times the CPU time, by the clock: a site function may sleep."""
 
@@ -25,13 +27,20 @@ def limit_seconds(body: bytes) -> float:
     return SECONDS + SECONDS_PER_MB * len(body) / 1e6
 
 
+def decoded_size(body: bytes) -> int:
+    """Bytes of a page, or of what a packed sitemap says that it unpacks to."""
+    if body[:2] != b"\x1f\x8b":
+        return len(body)
+    return max(len(body), min(int.from_bytes(body[-4:], "little"), MAX_UNPACKED))
+
+
 def limit_bytes(body: bytes) -> int:
     """Bytes by which a process may grow that reads a page."""
     longest = 0
     for at in range(LONG_TEXT // 2, len(body), LONG_TEXT // 2):
         end = body.find(b"<", at)
         longest = max(longest, (len(body) if end < 0 else end) - body.rfind(b"<", 0, at))
-    return MEMORY + MEMORY_PER_BYTE * len(body) + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)
+    return MEMORY + MEMORY_PER_BYTE * decoded_size(body) + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)
 
 
 class TooComplex(ValueError):

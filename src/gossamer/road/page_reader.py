@@ -20,7 +20,7 @@ import msgspec
 
 from gossamer.assets import Named
 from gossamer.page import Page
-from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, limit_seconds
+from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
 from gossamer.road.packing_rows import PackedRow, unpack_row
 from gossamer.road.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, SentPage, Task, Took
 from gossamer.road.records import page_record, page_row
@@ -96,7 +96,7 @@ class PageReader:
             whole = False
             try:
                 async with asyncio.timeout(WALL * limit_seconds(body)):
-                    frames = await process.ask(task, most=MEMORY + MEMORY_PER_BYTE * len(body))
+                    frames = await process.ask(task, most=MEMORY + MEMORY_PER_BYTE * decoded_size(body))
                 whole = True
             except TimeoutError:
                 raise TooComplex(f"it took more than {WALL * limit_seconds(body):.0f} s") from None

@@ -10,6 +10,7 @@ from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.addresses import Base
 from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html
+from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
@@ -95,7 +96,7 @@ class Reader:
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
         """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
         sitemap = claim.request.use == "@sitemap"
-        if self.apart is None or not (len(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)):
+        if self.apart is None or not (decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)):
             return self.read(claim, page, error)
         if self.tap is not None:
             self.tap(claim, page)
