@@ -9,7 +9,7 @@ from functools import partial
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.addresses import Base
-from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html
+from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html, tags_of
 from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
@@ -74,6 +74,8 @@ class Reader:
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that was last looked at for what it lacks, or shows."""
+        self._tags: tuple[Page | None, int] = (None, 0)
+        """How many tags the page has that was looked at last."""
         self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
         self.apart: PageReader | None = None
@@ -83,14 +85,16 @@ class Reader:
 
     def forget(self) -> None:
         """Let go of the page that was looked at last."""
-        self._parsed = (None, None)
+        self._parsed, self._tags = (None, None), (None, 0)
 
     def is_costly(self, page: Page) -> bool:
         """Whether a page must not be read in the process that crawls (`parsing.cost`)."""
         if self.apart is None:
             return False
         if is_html(page.content_type):
-            return is_costly(page.body)
+            if self._tags[0] is not page:
+                self._tags = page, tags_of(page.body) if len(page.body) <= MAX_BYTES else 0
+            return is_costly(page.body, self._tags[1])
         return len(page.body) > MAX_BYTES and self.functions
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
@@ -155,7 +159,8 @@ class Reader:
             return Read([row] if self.pages else [], Taken(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
-            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+            tags = self._tags[1] if self._tags[0] is page and len(page.body) <= MAX_BYTES else None
+            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), tags)
         taken = Taken()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
