@@ -54,6 +54,8 @@ from gossamer.road.lanes import BROWSER, moving
 from gossamer.road.merit import Merit
 from gossamer.road.nearer import DEEP, Nearer
 from gossamer.road.outputs import Outputs
+from gossamer.road.page_frames import Order
+from gossamer.road.page_reader import PageReader
 from gossamer.road.reader import Reader
 from gossamer.road.reading import Reading
 from gossamer.road.room import Limiter, Room
@@ -66,6 +68,7 @@ from gossamer.scope import Scope
 from gossamer.settings import Settings
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.formats import parse, whole
+from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.opening import usual_rows
 from gossamer.sites import acting
 from gossamer.sites.failed import Failed
@@ -182,11 +185,22 @@ class Bench:
         self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
                                  pages=setup.job.pages is not None or not self.sites, duplicates=settings.duplicates)  # fmt: skip
         self._write(setup, tables, ours, stop)
+        self.reader.apart = PageReader(self._page_order)
         self._visits = self._visitor(settings)
         self.silence = Silence()
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
+
+    def _page_order(self) -> Order:
+        """What a process that reads costly pages must know."""
+        reader, job = self.reader, self.setup.job
+        graph = None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
+        return Order(
+            site_files.sources(self.sites), [site.name for site in self.sites], dict(job.args or {}), list(sys.path),
+            tuple(self.setup.spec.drop), reader.pages, reader.text, reader.links, reader.duplicates, reader.run, reader.beside,
+            sorted(reader.watched), reader.fetches, graph,
+        )  # fmt: skip
 
     def _write(
         self, setup: Setup, tables: Sequence[TableSink], ours: Callable[[], Awaitable[None]] | None, stop: asyncio.Event
@@ -359,6 +373,8 @@ class Bench:
         if self.keeping is not None:
             self.keeping.close()
         self.reader.reading.close()
+        if self.reader.apart is not None:
+            await self.reader.apart.close()
         await self.dialling.close()
         if self.proxies is not None:
             await self.proxies.upkeep.close()

@@ -7,7 +7,7 @@ import msgspec
 SKIPS = ("duplicate", "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter")
 ERRORS = (
     "dns", "connect", "tls", "timeout", "reset", "http-4xx", "http-5xx", "rate-limited", "blocked", "too-large",
-    "redirect-loop", "proxy", "login", "robots-unreachable", "parse", "sink", "crash", "expired",
+    "redirect-loop", "proxy", "login", "robots-unreachable", "parse", "too-complex", "sink", "crash", "expired",
 )  # fmt: skip
 
 

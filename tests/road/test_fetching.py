@@ -166,7 +166,7 @@ async def test_a_hook_that_fails_or_has_nothing_leaves_it_to_the_ladder(visit: V
         await Learning(store).learn("a.example", lambda _: "")
 
 
-def test_a_page_looked_at_is_parsed_once(road: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_looked_at_is_parsed_once(road: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gossamer.parsing import html
 
     (tmp_path / "site.py").write_text(
@@ -177,7 +177,7 @@ def test_a_page_looked_at_is_parsed_once(road: Make, tmp_path: Path, monkeypatch
     monkeypatch.setattr(html, "parse", lambda *words: parses.append(1) or parse(*words))
     page = Page(URL, 200, [("content-type", "text/html")], GOODS.encode(), 0.0, 0.1, 9)
     claim = Claim(1, 0, "a.example", Request(URL))
-    assert reader.lacks(claim, page) == ""
+    assert await reader.lacks(claim, page) == ""
     assert reader.read(claim, page, None).error is None
     assert len(parses) == 1
     assert View(page).block is None

@@ -89,7 +89,7 @@ class Document:
         """What links are relative to: the first base href, where it is a URL of the web, else the page's own URL."""
         own = base_of(self.url, self._encoding)
         for element in self.tree.select("base[href]")[:1]:
-            if found := own.resolve(attribute_of(element, "href")):
+            if found := own.join(attribute_of(element, "href")):
                 return base_of(found, self._encoding)
         return own
 
@@ -166,8 +166,11 @@ class Document:
         return [attribute_of(meta, "content") for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')]
 
 
-def parse(body: Body, content_type: str | None, url: str | None, robots_header: str | None = None) -> Document:
+def parse(
+    body: Body, content_type: str | None, url: str | None, robots_header: str | None = None, tags: int | None = None
+) -> Document:
     """Parse a page: its bytes, Content-Type, final URL and X-Robots-Tag. Takes any bytes, never raises.
+    `tags`: how many `<` it has, where that is known (`cost.tags_of`).
 
     What its Content-Type calls neither HTML nor XML is an empty page.
 
@@ -181,7 +184,7 @@ def parse(body: Body, content_type: str | None, url: str | None, robots_header: 
         body = b""
     name = encoding(body, content_type)
     if len(body) > 20_000:
-        body = _merging(body, name)
+        body = _merging(body, name, tags)
     try:
         tree = _tree(body, name)
     except LookupError:
@@ -214,9 +217,11 @@ def _tree(body: bytes, name: str | None) -> turbohtml.Document:
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 
 
-def _merging(body: bytes, name: str) -> bytes:
+def _merging(body: bytes, name: str, tags: int | None) -> bytes:
     """The same page; of too many start tags of body and html the later ones are other empty elements."""
     most = max(2, _MERGES // len(body))
+    if tags is not None and tags <= most:
+        return body
     wide = name.startswith("utf-16")
     if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:
         return body

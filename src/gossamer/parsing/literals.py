@@ -42,8 +42,12 @@ _FUNCTION: Final = re.compile(
     r"\(?\s*+(?:async\s+)?function\b[\s\w$*]*+\(([\w$\s,]*+)\)\s*+\{(?:\s*+return)?|\(\s*+\(([\w$\s,]*+)\)\s*+=>\s*+(?=[({])"
 )
 _RUNS: Final = re.compile(r"(?:async\b|function\b|class\b|\([^()]*+\)\s*+=>|[\w$]++\s*+=>)")
-_SKIP: Final = re.compile(r"""[^"'`/()\[\]{},;\r\n]++""")
+_SKIP: Final = re.compile(r"""(?>(?:[^"'`/()\[\]{},;\r\n\\]++|\\.)+)""", re.DOTALL)
 _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\])+)/[a-z]*+")
+_JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
+"""How JSON begins."""
+QUICK_TRIES: Final = 8
+"""How often the characters of a text may be passed over in vain."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -53,6 +57,7 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: dict[str, Any] = {}
+        self._tries = QUICK_TRIES * len(text) + 1_000_000
 
     def blank(self, at: int) -> int:
         """The place after blanks and comments."""
@@ -134,7 +139,7 @@ class Reader:
         end = self.skip(found.end())
         while self.text[end : end + 1] in (";", ",", "}"):
             end = self.skip(end + 1)
-        if self.text[end : end + 1] == ")" and self.text[self.blank(end + 1) :][:1] == "(":
+        if self.text[end : end + 1] == ")" and self.text[(after := self.blank(end + 1)) : after + 1] == "(":
             end = self.blank(end + 1)
         else:  # (function(){...}(...)): the call is inside, passed over by now
             opener = self.text.rfind("}(", found.end(), end)
@@ -216,11 +221,16 @@ class Reader:
         return key, self.blank(found.end())
 
     def _json(self, at: int) -> tuple[Any, int] | None:
-        """A value that is JSON, read in one go."""
+        """A value that is JSON, read in one go. An error costs what lies before it: its line is counted."""
+        if self._tries < 0 or not _JSON.match(self.text, at):
+            return None
         try:
             return _DECODER.raw_decode(self.text, at)
+        except json.JSONDecodeError as error:
+            self._tries -= error.pos
         except (ValueError, RecursionError):
-            return None
+            self._tries -= len(self.text)
+        return None
 
 
 def _unescaped(text: str) -> str:

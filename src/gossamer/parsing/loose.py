@@ -120,16 +120,17 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
     at, end, unclosed = 0, len(text), set[str]()
     while at < end:
         char = text[at]
-        if found := _BLANK.match(text, at):
-            at = found.end()
-        elif opener := next((pair for pair in (("/*", "*/"), ("<!--", "-->")) if text.startswith(pair[0], at)), None):
-            close = -1 if opener[1] in unclosed else text.find(opener[1], at)
-            if close < 0:
-                unclosed.add(opener[1])  # looked for once: it will not come later
-            at = at + len(opener[0]) if close < 0 else close + len(opener[1])
-        elif char in "{}[],":
+        if char in "{}[],":
             yield char, None
             at += 1
+        elif found := _BLANK.match(text, at):
+            at = found.end()
+        elif text.startswith(("/*", "<!--"), at):
+            opener, closer = ("/*", "*/") if char == "/" else ("<!--", "-->")
+            close = -1 if closer in unclosed else text.find(closer, at)
+            if close < 0:
+                unclosed.add(closer)  # looked for once: it will not come later
+            at = at + len(opener) if close < 0 else close + len(closer)
         elif char == '"':
             close = _closing(text, at + 1)
             yield "", _ESCAPE.sub(_unescaped, text[at + 1 : close])

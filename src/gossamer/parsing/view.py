@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as _json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from functools import partial
 from re import Pattern
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from gossamer import proxy
 from gossamer.page import Captured, Page
 from gossamer.parsing import pdf
+from gossamer.parsing.cost import may_explode
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
+from gossamer.parsing.limits import limited_memory
 from gossamer.parsing.links import address
 from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
@@ -44,15 +47,18 @@ class View:
         self.request_ = request or Request(page.url)
         self.shut: set[str] = set()
         """Links that were not followed because they or their page say nofollow."""
+        self.too_long: set[str] = set()
+        """Links that were not followed because their URL is longer than MAX_URL."""
         self._document = document
         self._text: str | None = None
 
     @property
     def document(self) -> Document:
-        """The parsed page; what is no HTML is an empty one."""
+        """The parsed page; what is no HTML is an empty one. Raises ValueError when its tree would take too much memory."""
         if self._document is None:
-            robots = self.page.header("x-robots-tag")
-            self._document = parse(self.page.body, self.page.content_type, self.page.url, robots)
+            page = self.page
+            with limited_memory(page.body) if may_explode(page.body) else nullcontext():
+                self._document = parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
         return self._document
 
     @property
@@ -238,11 +244,13 @@ class View:
             found = _chosen(self, what)
         else:
             found = what or ()
-        closed, resolve = "nofollow" in self.document.robots, self.document.base.resolve
+        closed, base = "nofollow" in self.document.robots, self.document.base
         for one in found:
             href, shut = address(one)
-            resolved = resolve(href) if href else None
+            resolved = base.resolve(href) if href else None
             if resolved is None or href is None:
+                if href and base.is_too_long(href):
+                    self.too_long.add(href)
                 continue
             if closed or shut:
                 self.shut.add(href)

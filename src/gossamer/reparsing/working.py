@@ -21,7 +21,9 @@ from gossamer.assets import REFERENCES
 from gossamer.collectors.archive import ArchiveCollector, blocked
 from gossamer.errors import GossamerError
 from gossamer.page import Failure, Page
+from gossamer.parsing.cost import is_costly, is_html
 from gossamer.parsing.html import DEEP, deep
+from gossamer.parsing.limits import Limits, limit_bytes, limit_seconds, virtual_size
 from gossamer.request import Request
 from gossamer.road.reader import Reader
 from gossamer.road.taker import Read, Taken
@@ -69,6 +71,12 @@ class Note:
         self._map = mmap.mmap(-1, _NUMBER.size)
         self.deaths: Counter[str] = Counter()
         """How many processes each page ended, by its key."""
+        self.slow: set[str] = set()
+        """Pages that took more CPU time than they may."""
+
+    def too_complex(self, key: str) -> bool:
+        """Whether a page took more CPU time than it may."""
+        return key in self.slow
 
     def begins(self, number: int) -> None:
         """The page of that number is read from now on; -1: none."""
@@ -101,11 +109,11 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, 
         got: Read | None = None
         if not isinstance(page, Failure):
             page.collector, page.rung = kept.asked.collector, kept.asked.rung
-            if key in note.deaths and (reason := _ends(page, note.deaths[key])):
+            if key in note.deaths and (reason := _ends(page, note.deaths[key], note.too_complex(key))):
                 reader.keep(page, request, reason)
-                got = Read([], Taken(), error="crash")
+                got = Read([], Taken(), error="crash" if not note.too_complex(key) else "too-complex")
             else:
-                got = reader.again(Claim(0, 0, "", request), page)
+                got = _again(reader, request, page)
         if got is None:
             out.passed += 1
             continue
@@ -121,6 +129,23 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, 
     return out
 
 
+def _again(reader: Reader, request: Request, page: Page) -> Read | None:
+    """The items of a page. A costly page has limits: without memory it is `too-complex`; CPU time beyond them ends this process."""
+    claim = Claim(0, 0, "", request)
+    if not (is_html(page.content_type) and is_costly(page.body)):
+        return reader.again(claim, page)
+    limits = Limits()
+    limits.begin(page.body, virtual_size())
+    try:
+        return reader.again(claim, page)
+    except MemoryError:
+        why = f"too-complex: it took more than {limit_bytes(page.body) >> 20} MiB of memory"
+    finally:
+        limits.end()
+    reader.keep(page, request, why)
+    return Read([], Taken(), error="too-complex")
+
+
 def _request(url: str, asked: Asked) -> Request:
     return Request(
         url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
@@ -128,8 +153,10 @@ def _request(url: str, asked: Asked) -> Request:
     )  # fmt: skip
 
 
-def _ends(page: Page, deaths: int) -> str:
+def _ends(page: Page, deaths: int, slow: bool) -> str:
     """Why a page that ended so many processes is not read again; '' where it may be."""
+    if slow:
+        return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= DEATHS:
         return f"it ended {deaths} processes that read it"
     return (
@@ -181,7 +208,10 @@ class Process:
         """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to blame."""
         code = self._ended()
         if self._note.at >= 0:
-            self._note.deaths[self._batches[self._taken][self._note.at]] += 1
+            key = self._batches[self._taken][self._note.at]
+            self._note.deaths[key] += 1
+            if code == -signal.SIGPROF:
+                self._note.slow.add(key)
         elif code >= 0 or self._lost == LOST:
             raise GossamerError(f"a process that reads pages ended ({code}), and no page of its was the reason")
         else:

@@ -52,7 +52,7 @@ class Fetching:
 
     def __init__(
         self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
-        climbing: Climbing | None = None, lacks: Callable[[Claim, Page], str] = lambda *_: "", solve: Solve | None = None,
+        climbing: Climbing | None = None, lacks: Callable[[Claim, Page], Awaitable[str]] | None = None, solve: Solve | None = None,
         members: Members | None = None, by: str = "", lanes: Lanes | None = None, shows: Callable[[Claim, Page], int] | None = None,
         short: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
@@ -137,13 +137,15 @@ class Fetching:
         verdict = decide(request, result, target, same, block)
         if isinstance(result, Page):
             if block is None and verdict == Done() and climb is not None:
-                block = self._missing(claim, request, result)
+                block = await self._missing(claim, request, result)
             result.block = block.line() if block is not None else None
         return result, verdict, block
 
-    def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
+    async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
         """The block that a page is which lacks what its site must have: another may stand there for who asks otherwise."""
-        if page.status >= 300 or (request.use or "").startswith("@") or not (query := self._lacks(claim, page)):
+        if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
+            return None
+        if not (query := await self._lacks(claim, page)):
             return None
         return Block("generic", "missing", (f"must_have: {query}",))
 

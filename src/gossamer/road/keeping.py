@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any, BinaryIO, Protocol
@@ -24,7 +24,6 @@ from gossamer.request import FILE, Request
 from gossamer.road.records import moment
 from gossamer.road.taker import Taken, Taker
 from gossamer.road.waiting import Waiting
-from gossamer.sites.making import Made
 from gossamer.verdict import Drop
 from gossamer.visit import Claim, Row, Visit
 
@@ -80,21 +79,21 @@ class Rows:
 
 
 def named(
-    rows: Rows, site: str, seen: tuple[str, float], claim: Claim, items: Iterable[tuple[Row, Made]], taker: Taker, fetch: bool,
-    stay: Iterable[Row], taken: Taken,
+    rows: Rows, site: str, seen: tuple[str, float], claim: Claim, items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
+    taker: Taker, fetch: bool, stay: Iterable[Row], taken: Taken,
 ) -> list[Row]:  # fmt: skip
     """Ask for the files that those of a page's items name that `stay`; the rows of all that they name. `seen`: the page's URL, when it
-    was fetched (s); `fetch`: files are wanted at all."""
+    was fetched (s); `items`: their rows, each with what it names and how many are too many; `fetch`: files are wanted at all."""
     page, at = seen
     staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, Rule], str | None]()
     voucher = taker.voucher(claim)
-    for item, made in items:
+    for item, (names, beyond) in items:
         if id(item) not in staying:
             continue
-        if made.beyond:
-            taken.skip("trap", made.beyond)
-        for one in made.names:
+        if beyond:
+            taken.skip("trap", beyond)
+        for one in names:
             error = None
             if one.rule is not None and fetch:
                 known = (one.url, one.rule)

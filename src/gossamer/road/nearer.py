@@ -33,7 +33,7 @@ class Nearer:
         self._pages: OrderedDict[int, Page] = OrderedDict()
 
     async def visit(
-        self, claim: Claim, go: Callable[[Claim], Awaitable[Visit]], read: Callable[[Claim, Page], Visit]
+        self, claim: Claim, go: Callable[[Claim], Awaitable[Visit]], read: Callable[[Claim, Page], Awaitable[Visit]]
     ) -> Visit:
         """A visit at the least depth; what is to be read again and is at hand is not asked for."""
         mark = self._taker.mark(claim.request)
@@ -43,7 +43,7 @@ class Nearer:
         page = self._pages.get(mark) if claim.again else None
         if page is None:
             return self.ends(await go(claim))
-        visit = self.ends(read(claim, page))
+        visit = self.ends(await read(claim, page))
         visit.counts["bytes"], visit.attempts = 0, []
         return visit
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
+from gossamer.parsing.addresses import Base
+from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html, tags_of
+from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
@@ -15,6 +18,7 @@ from gossamer.quality import Counting
 from gossamer.request import Request
 from gossamer.road.keeping import Rows, added, named
 from gossamer.road.marking import mark
+from gossamer.road.page_reader import PageReader
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Read, Taken, Taker
@@ -26,6 +30,12 @@ from gossamer.visit import ASIDE, Claim, Row
 
 MOST_LINKS = 5000
 """Different requests that one page may give; the rest is counted as `trap`."""
+MAX_SITEMAP_BYTES = 100_000
+"""Bytes of a sitemap that is read in the process that crawls."""
+MAX_HREFS = 50_000
+"""Different hrefs of a page that are resolved; the rest is counted as `trap`."""
+MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
+"""Links that a page record lists, and characters of them; its `links` counts all of them."""
 
 
 class Reader:
@@ -64,11 +74,47 @@ class Reader:
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that was last looked at for what it lacks, or shows."""
+        self._tags: tuple[Page | None, int] = (None, 0)
+        """How many tags the page has that was looked at last."""
         self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
+        self.apart: PageReader | None = None
+        """Reads costly pages in another process; None: they are read here."""
+        self.is_apart = False
+        """This is that other process: files that items name are left to the worker."""
 
-    def lacks(self, claim: Claim, page: Page) -> str:
+    def forget(self) -> None:
+        """Let go of the page that was looked at last."""
+        self._parsed, self._tags = (None, None), (None, 0)
+
+    def is_costly(self, page: Page) -> bool:
+        """Whether a page must not be read in the process that crawls (`parsing.cost`)."""
+        if self.apart is None:
+            return False
+        if is_html(page.content_type):
+            if self._tags[0] is not page:
+                self._tags = page, tags_of(page.body) if len(page.body) <= MAX_BYTES else 0
+            return is_costly(page.body, self._tags[1])
+        return len(page.body) > MAX_BYTES and self.functions
+
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
+        """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
+        sitemap = claim.request.use == "@sitemap"
+        if self.apart is None or not (decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)):
+            return self.read(claim, page, error)
+        if self.tap is not None:
+            self.tap(claim, page)
+        return await self.apart.read(self, claim, page, error)
+
+    async def lacks(self, claim: Claim, page: Page) -> str:
         """What its site says that the page must have, and it has not; '' for nothing."""
+        if self.apart is not None and self.sites and self.is_costly(page):
+            site = match(self.sites, page.url)
+            return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
+        return self.lacks_here(claim, page)
+
+    def lacks_here(self, claim: Claim, page: Page) -> str:
+        """As `lacks`, in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -83,8 +129,8 @@ class Reader:
 
     def shows(self, claim: Claim, page: Page) -> int:
         """How much text a page surely shows, in letters (`html.Document.shows`)."""
-        if _too_deep(claim, page):
-            return len(page.body)  # whatever it says: it is not read
+        if _too_deep(claim, page) or self.is_costly(page):
+            return len(page.body)  # whatever it says: it is not read here
         self.reading.begins(claim.bucket, claim.token)
         try:
             document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
@@ -113,7 +159,8 @@ class Reader:
             return Read([row] if self.pages else [], Taken(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
-            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+            tags = self._tags[1] if self._tags[0] is page and len(page.body) <= MAX_BYTES else None
+            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), tags)
         taken = Taken()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
@@ -121,12 +168,12 @@ class Reader:
             return self._site(site, claim, page, document, (found, shut))
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
-            wanted = [href for href in found if href not in grown] if grown else found
+            wanted, beyond = _bounded([href for href in found if href not in grown] if grown else found, document.base)
             taken = self.taker.take(page.url, document.base.url, wanted, claim)
             if shut:
                 taken.skip("nofollow", shut)
-            if grown:
-                taken.skip("trap", len(grown))
+            if grown or beyond:
+                taken.skip("trap", len(grown) + beyond)
         rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
         if self.graph is not None and page.status != 304:
             rows += self.graph(page, claim.request, document)
@@ -165,20 +212,33 @@ class Reader:
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
             taken.skip("nofollow", len(view.shut))
+        if parsed.error is None and view.too_long:
+            taken.skip("trap", len(view.too_long))
         if parsed.function or parsed.error:
             self._counting[site.name].page(counts, parsed.error is None)
         items = len(rows) - counts.get("rejected", 0)
-        later = None
+        read = Read(rows, taken, items, counts, parsed.error)
         if parsed.error is None and any(one.names for one in stored):
-            seen, pairs = (page.url, page.fetched_at), list(zip(rows, stored, strict=True))
-            name = partial(named, self.rows, site.name, seen, claim, pairs, self.taker, self.fetches)
-            later = partial(added, name) if marks and any(row.once for row in rows) else None
-            rows += name(rows, taken) if later is None else ()
+            read.names = [(one.names, one.beyond) for one in stored]
+            if not self.is_apart:
+                self.name(read, claim, page, marks)
         if self.graph is not None:
-            rows += self.graph(page, claim.request, document)
+            read.rows += self.graph(page, claim.request, document)
         if self.pages:
-            rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
-        return Read(rows, taken, items, counts, parsed.error, later=later)
+            read.rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
+        return read
+
+    def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
+        """Ask for the files that the items of a page name, and put the rows of all that they name behind the items."""
+        site = match(self.sites, page.url)
+        assert site is not None
+        count = len(read.names)
+        pairs = list(zip(read.rows[:count], read.names, strict=True))
+        name = partial(named, self.rows, site.name, (page.url, page.fetched_at), claim, pairs, self.taker, self.fetches)
+        if marks and any(row.once for row, _ in pairs):
+            read.later = partial(added, name)
+        else:
+            read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
         """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""
@@ -262,8 +322,7 @@ class Reader:
         if self.text:
             record.text = document.text
         if self.links:
-            resolved = (document.base.resolve(href) for href in found)
-            record.out_links = list(dict.fromkeys(url for url in resolved if url))
+            record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
             mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
@@ -290,6 +349,27 @@ class Reader:
 def _too_deep(claim: Claim, page: Page) -> bool:
     """Whether a page must not be parsed again: that it is to blame when its process ended is likely the second time alone."""
     return claim.crashes > 1 and html.deep(page.body, page.content_type)
+
+
+def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
+    """The hrefs that are resolved, and how many others there are: of a base that is too long those that are relative to its path."""
+    wanted = hrefs
+    if base.is_long:
+        wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
+    return wanted[:MAX_HREFS], len(hrefs) - min(len(wanted), MAX_HREFS)
+
+
+def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
+    """The URLs of hrefs, each once, as many as a record may list."""
+    found, size = dict[str, None](), 0
+    for href in hrefs:
+        url = base.resolve(href)
+        if url is not None and url not in found:
+            size += len(url)
+            if len(found) >= MAX_OUT_LINKS or size > MAX_OUT_LINK_CHARACTERS:
+                break
+            found[url] = None
+    return list(found)
 
 
 def _reads(site: LoadedSite) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 
 from gossamer.login import FORM, Login, Sign, leads
 from gossamer.page import Page
+from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.view import View
 from gossamer.politeness.blocks import Block
 from gossamer.politeness.blocks.own import MOST
@@ -42,7 +43,7 @@ def refused(login: Login, page: Page) -> str:
         if told := _told(sign, view, None):
             return told
     if login.url is not None:
-        form = view.css(login.form or FORM)
+        form = _has(view, login.form or FORM)
         return "the form is there again" if form else ""
     return ""
 
@@ -65,7 +66,15 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
         return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""
-    return f"the page has {sign!r}" if _is_html(page) and page.status not in REDIRECTS and view.css(sign) else ""
+    return f"the page has {sign!r}" if _is_html(page) and page.status not in REDIRECTS and _has(view, sign) else ""
+
+
+def _has(view: View, query: str) -> bool:
+    """Whether a selector finds something; on a page that is too complex nothing."""
+    try:
+        return bool(view.css(query))
+    except TooComplex:
+        return False
 
 
 def _target(page: Page, parse: Parse) -> str | None:

@@ -7,18 +7,21 @@ cache of raw hrefs. What that cache knows as taken is in the frontier, or in a c
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from gossamer import assets
 from gossamer import url as urls
+from gossamer.assets import Named
 from gossamer.request import FILE, Request, entry, pack, split
 from gossamer.visit import Adds, Claim, Row, Visit
 
 ROOM = 50_000
 """Links remembered, twice over (two generations)."""
+MAX_KEY = 512
+"""Characters of a link that is remembered."""
 SLOTS = 1 << 20
 """Fingerprints of taken URLs that are remembered, 8 bytes each: a link that is no longer among the recent ones costs no add."""
 
@@ -68,6 +71,8 @@ class Read(msgspec.Struct):
     """A sitemap or feed: no page, nothing of it is counted as found."""
     later: Callable[[Visit], None] | None = None
     """As in Visit."""
+    names: Sequence[tuple[Sequence[Named], int]] = ()
+    """What each of the items, which are the first rows, names and how many are beyond its limit: of a page that another process read."""
 
 
 class Recent:
@@ -79,7 +84,9 @@ class Recent:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Remember a key."""
+        """Remember a key, unless it is so long that ROOM of them would fill the memory."""
+        if len(key) > MAX_KEY:
+            return
         if len(self.new) >= self.room:
             self.old, self.new = self.new, {}
         self.new[key] = value
@@ -104,13 +111,15 @@ class Taker:
         self._recent, self._taken = Recent(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
-    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
-        """The plain links of a page, found at depth + 1 with the page's priority."""
-        taken = Taken()
+    def take(
+        self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, taken: Taken | None = None, met: set[int] | None = None
+    ) -> Taken:  # fmt: skip
+        """The plain links of a page, found at depth + 1 with the page's priority. `taken`, `met`: of the page's links before these."""
+        taken = Taken() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
         root = base[: base.find("/", 8) + 1]
-        met: set[int] = set()
+        met = set() if met is None else met
         recent, depth, priority = self._recent, claim.request.depth + 1, claim.request.priority
         resolver = None
         voucher = self.voucher(claim)

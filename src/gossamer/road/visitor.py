@@ -31,6 +31,7 @@ from gossamer.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdic
 from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
+ENDS_ITS_READER = "it ended two processes that read it"
 
 
 class Reader(Protocol):
@@ -38,9 +39,9 @@ class Reader(Protocol):
 
     functions: bool
 
-    def read(self, claim: Claim, page: Page, error: str | None) -> Read: ...
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read: ...
 
-    def lacks(self, claim: Claim, page: Page) -> str: ...
+    async def lacks(self, claim: Claim, page: Page) -> str: ...
 
     def shows(self, claim: Claim, page: Page) -> int: ...
 
@@ -107,7 +108,7 @@ class Visitor:
             if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
                 put(read_again(await go(chosen)))
             else:
-                put(await self.nearer.visit(chosen, go, lambda claim, page: self._done(claim, page, Done(), 0.0)))
+                put(await self.nearer.visit(chosen, go, lambda claim, page: self._read(claim, page, Done(), 0.0)))
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
@@ -165,7 +166,7 @@ class Visitor:
                     result.text = await asyncio.to_thread(pdf.text, result.body)
                 if self.nearer is not None and verdict.error is None:
                     self.nearer.keep(claim.request, result)
-                return self._done(claim, result, verdict, began)
+                return await self._read(claim, result, verdict, began)
             case Redirected():
                 return await self._redirected(claim, result, verdict, began)
             case Retry():
@@ -196,8 +197,14 @@ class Visitor:
         visit.size += len(row.data.get("text") or "") if row is not None and isinstance(row.data, dict) else 0
         return visit
 
-    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read | None = None) -> Visit:
-        read = read or self.reader.read(claim, page, verdict.error)
+    async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
+        """The visit of a page that is read. One that ends whatever process reads it is a dead letter."""
+        read = await self.reader.reads(claim, page, verdict.error)
+        if read.error == "crash":
+            return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
+        return self._done(claim, page, verdict, began, read)
+
+    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read) -> Visit:
         error = read.error or verdict.error
         counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
         counts = {**counts, **read.counts, "found": read.taken.found, "bytes": page.wire}

@@ -2,6 +2,6 @@
 page function purely, `check` runs them over saved pages, `new` writes a first one.
 """
 
-from gossamer.sites.loading import LoadedSite, load, load_all, version
+from gossamer.sites.loading import LoadedSite, load, load_all, sources, version
 
-__all__ = ["LoadedSite", "load", "load_all", "version"]
+__all__ = ["LoadedSite", "load", "load_all", "sources", "version"]

@@ -65,6 +65,25 @@ def load_all(
     return sites
 
 
+_SOURCES: dict[Path, bytes] = {}
+"""The bytes of each file as they were loaded last."""
+
+
+def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
+    """Path and bytes of the files of sites, as they were loaded."""
+    return [
+        (str(path.resolve()), _SOURCES[path]) for path in dict.fromkeys(site.path for site in sites) if path in _SOURCES
+    ]
+
+
+def load_sources(sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]) -> list[LoadedSite]:
+    """The sites of these names from the bytes of their files, in that order: as another process loaded them."""
+    found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
+    sites = [found[name] for name in names]
+    _arguments(sites, {name: value for name, value in args.items() if any(name in one.site.defaults for one in sites)})
+    return sites
+
+
 def load(path: Path | str) -> list[LoadedSite]:
     """The sites of one file, or of a folder (every `*.py` with a module-level Site; `_*.py` are left out)."""
     path = Path(path)
@@ -116,13 +135,14 @@ def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
     return best
 
 
-def _file(path: Path) -> list[LoadedSite]:
+def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
     if path.suffix != ".py":
         raise ConfigError(f"{path} is no Python file")
     try:
-        source = path.read_bytes()
+        source = path.read_bytes() if source is None else source
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    _SOURCES[path] = source
     version = hashlib.blake2b(source, digest_size=6).hexdigest()
     module = _import(path, source, version)
     named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]

@@ -15,6 +15,7 @@ from gossamer.parsing.view import View
 from gossamer.pipeline.models import Fault
 from gossamer.pipeline.schema import Schema, schema
 from gossamer.pipeline.steps import Fields, alike, clean, content, ready, through, validate
+from gossamer.scope import MAX_URL
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.running import Parsed
 from gossamer.sketch import Sketch
@@ -108,7 +109,7 @@ class Making:
         url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
         web = url.startswith(("http://", "https://"))
         rule = msgspec.structs.replace(mark.rule, site=self.site.name)
-        return Named(field, position, FILES, self._canonical(url) if web else text, url if web else "", rule)
+        return Named(field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule)
 
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)

@@ -1,0 +1,114 @@
+"""Time and memory follow the size of a page, whatever its markup; lengths are checked before anything is joined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gossamer.page import Page
+from gossamer.parsing import cost, embedded, html, links, pagedates, products, structured, tables, text
+from gossamer.parsing.addresses import Base
+from gossamer.parsing.limits import TooComplex
+from gossamer.parsing.view import View
+
+URL = "https://www.example.com/a/b"
+EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(20_000))
+
+
+def script(body: bytes) -> bytes:
+    return b"<script>" + body + b"</script>"
+
+
+FAMILIES: dict[str, Callable[[int], bytes]] = {
+    "objects that are no JSON": lambda n: script(b"var a={b:1};" * n),
+    "objects that end too early": lambda n: script(b'var abc={"b":c};' * n),
+    "escaped quotes behind a quote": lambda n: script(b'x="' + b'\\"' * n),
+    "escaped apostrophes": lambda n: script(b"x={a:'" + b"\\'" * n),
+    "escaped backticks": lambda n: script(b"x=`" + b"\\`" * n),
+    "brackets in an expression": lambda n: script(b"x=(" * n),
+    "patterns": lambda n: script(b"x=/a[/;" * n),
+    "open lists": lambda n: script(b"a=[" + b"[" * n),
+    "calls": lambda n: script(b'JSON.parse("' * n),
+}
+
+
+def cpu(call: Callable[[bytes], Any], body: bytes) -> float:
+    began = time.process_time()
+    call(body)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scripts_are_read_in_linear_time(family: str) -> None:
+    """Work that grows with the square would take 100 times as long, and many seconds."""
+    assert cpu(embedded.embedded, FAMILIES[family](20_000)) < 4.0
+
+
+@pytest.mark.parametrize("resolve", [Base(URL).resolve, Base("https://www.example.com/" + "a" * 900_000 + "/").resolve])
+def test_what_is_longer_than_a_url_may_be_is_not_joined(resolve: Callable[[str], str | None]) -> None:
+    assert resolve("x" * 3000) is None
+    assert resolve("/short#" + "f" * 3000) == "https://www.example.com/short"
+    assert resolve("//other.example/y") == "https://other.example/y"
+    assert cpu(lambda _: [resolve(f"x{n}") for n in range(50_000)], b"") < 5.0
+
+
+def test_a_long_base_reaches_its_origin_alone() -> None:
+    base = Base("https://www.example.com/" + "a" * 3000 + "/")
+    assert base.url == "https://www.example.com/"
+    assert base.resolve("x") is None
+    assert base.resolve("?q") is None
+    assert base.is_too_long("x")
+    assert not base.is_too_long("mailto:a@b.example")
+
+
+def test_a_page_with_a_long_base_and_many_links() -> None:
+    body = (
+        b"<base href='/"
+        + b"a" * 800_000
+        + b"/'>"
+        + b"".join(b"<a href=x%d>x</a>" % n for n in range(50_000))
+        + b"<a href=/y>y</a>"
+    )
+    page = Page(URL, 200, [("content-type", "text/html")], body, 0.0, 0.0, len(body))
+    view = View(page)
+    assert [one.url for one in view.follow("a")] == ["https://www.example.com/y"]
+    assert len(view.too_long) == 50_000
+    assert [one.url for one in links.links(body, URL)] == ["https://www.example.com/y"]
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda page: page.css("b"), lambda page: page.title, lambda page: page.product, lambda page: page.form()]
+)
+def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[View], Any]) -> None:
+    """Log-ins, `check`, `new` and `shell` parse pages themselves."""
+    assert cost.may_explode(EXPLODES)
+    page = Page(URL, 200, [("content-type", "text/html")], EXPLODES, 0.0, 0.0, len(EXPLODES))
+    with pytest.raises(TooComplex, match="too complex"):
+        ask(View(page))
+    small = Page(URL, 200, [("content-type", "text/html")], b"<p>good", 0.0, 0.0, 7)
+    assert View(small).css("p::text").get() == "good"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        links.links, structured.structured, products.product, pagedates.dates, text.main_text,
+        lambda body, url: tables.of(html.parse(body, "text/html", url).tree),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<div itemscope itemref="' + b" ".join(b"a%d" % n for n in range(2000)) + b'">' + b"<i id=a1 itemprop=x>" * 2000,
+        b'<div prefix="' + b" ".join(b"a%d: http://e/%d" % (n, n) for n in range(2000)) + b'">' + b"<b typeof=a1:X property=a2:y>" * 2000,
+        b"<table><tr>" + b"<td colspan=1000 rowspan=65534>x" * 300,
+        b"<p>" + b"1." * 50_000 + b"2026-01-" * 20_000,
+        b'<script type="application/ld+json">' + b'{"a":[{' * 20_000,
+    ],
+    ids=["itemref", "prefixes", "spans", "digits", "json-ld"],
+)  # fmt: skip
+def test_pure_functions_take_time_by_the_size(read: Callable[[bytes, str], Any], body: bytes) -> None:
+    assert cpu(lambda one: read(one, URL), body) < 6.0
