@@ -20,7 +20,7 @@ import msgspec
 from gossamer.assemble import Bench, open_url
 from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
 from gossamer.job import Setup
-from gossamer.process import settle_in
+from gossamer.process import end_after_parent, settle_in
 
 LEASH = 10.0
 """Seconds that a child has to stop."""
@@ -118,6 +118,7 @@ def main() -> int:
         living = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
         fcntl.flock(living, fcntl.LOCK_SH)
     settle_in()
+    end_after_parent()
     door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people
     code = 0
     try:

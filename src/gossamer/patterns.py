@@ -193,7 +193,9 @@ class _Engines:
                 text = _Writer(self._plain.flags, regex=True).sequence(self._tree, self._plain.flags)
                 self._regex = regex.compile(text, regex.VERSION0)
             except (_Inexpressible, regex.error):  # a construct of a Python that is newer than this module
-                flags = self._plain.flags & (re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)  # others have other numbers
+                flags = self._plain.flags & (
+                    re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE
+                )  # others have other numbers
                 self._regex = regex.compile(self._plain.pattern, flags | regex.VERSION0)
         return self._regex
 
@@ -221,6 +223,21 @@ def matches(pattern: str | re.Pattern[str], text: str) -> Iterator[list[str]]:
     """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
     made = compile_(pattern)
     return map(_groups, made.finditer(text)) if isinstance(made, re.Pattern) else iter(made.matches(text))
+
+
+def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
+    """Whether the pattern is found in the text; `on_timeout` if that took too long."""
+    try:
+        return bool(pattern.search(text))
+    except PatternTimeout:
+        return on_timeout
+
+
+def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
+    """Let `tell` report the first text on which each of the patterns takes too long."""
+    for one in patterns:
+        if isinstance(one, Pattern):
+            one.on_timeout = tell
 
 
 def timed(patterns: Iterable[Searcher]) -> list[Pattern]:
@@ -325,7 +342,9 @@ def _either(choices: list[list[_Piece]], ways: list[int]) -> _Piece:
     for one in choices:
         known = _first(one)
         first |= _union(one) if known is None else known
-    return _Piece(first, min(sum(p.least for p in one) for one in choices), max(sum(p.most for p in one) for one in choices))
+    return _Piece(
+        first, min(sum(p.least for p in one) for one in choices), max(sum(p.most for p in one) for one in choices)
+    )
 
 
 def _union(pieces: list[_Piece]) -> int:

@@ -10,9 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.patterns import Pattern, PatternTimeout, compile_, matches, timed
+from gossamer.patterns import Pattern, PatternTimeout, compile_, found, matches, timed
 
-HOSTILE = [r"(a+)+$", r"(a|aa)+$", r"(.*)*x", r"(\w+\s?)*$", r"([a-z]+)*\d", r"a.*b.*c.*d", r"\d+[.,]\d+x", r"(?i)(x+x+)+y", r"^(a?){40}a{40}$"]
+HOSTILE = [
+    r"(a+)+$",
+    r"(a|aa)+$",
+    r"(.*)*x",
+    r"(\w+\s?)*$",
+    r"([a-z]+)*\d",
+    r"a.*b.*c.*d",
+    r"\d+[.,]\d+x",
+    r"(?i)(x+x+)+y",
+    r"^(a?){40}a{40}$",
+]
 REFUSED = [r"(?<!x)(a+)+$", r"(a+)+\1b", r"(?=(a+)+$)a+b", r"((?>a)+)+b(?!c)"]
 LETTERS = "ab1_-. /\nkK\u00e9\u00c9\u017f\u212a\u0660\u2003\x0b\x1c"
 ATOMS = st.one_of(
@@ -62,7 +72,9 @@ def _all(plain: re.Pattern[str], text: str) -> list[list[str]]:
 def test_it_finds_what_re_finds(pattern: str, text: str) -> None:
     if (pair := _forced(pattern)) is None:
         return
-    if "i" in pattern and set("\u017f\u212a") & set(text + pattern):  # letters that are k and s in another case: regex differs
+    if "i" in pattern and set("\u017f\u212a") & set(
+        text + pattern
+    ):  # letters that are k and s in another case: regex differs
         return
     plain, other = pair
     assert other.search(text) == (plain.search(text) is not None), (pattern, text, other._engines.__dict__)
@@ -75,11 +87,10 @@ def test_no_text_holds_it(pattern: str) -> None:
     assert isinstance(made, Pattern)
     for text in ("a" * 20_000 + "!", "x" * 5000, "1" * 5000 + "a", "abc" * 3000, "a" * 35 + "!"):
         start = time.process_time()
-        try:
+        if pattern in REFUSED:
+            found(made, text, on_timeout=True)
+        else:
             made.search(text)
-        except PatternTimeout as error:
-            assert pattern in REFUSED
-            assert "took more than 50 ms" in str(error)
         assert time.process_time() - start < 5  # backtracking takes years
 
 
@@ -95,7 +106,7 @@ def test_a_pattern_that_ran_out_of_time_gets_less() -> None:
     made.on_timeout = told.append
     start = time.process_time()
     for _ in range(200):
-        with pytest.raises(PatternTimeout):
+        with pytest.raises(PatternTimeout, match="took more than 50 ms on a text of 61 characters"):
             made.search("a" * 60 + "!")
     assert time.process_time() - start < 5  # 200 times 50 ms are 10 s
     assert len(told) == 1
@@ -114,7 +125,15 @@ def test_patterns_that_are_linear_in_re_stay_there(pattern: str) -> None:
     "text", ["a" * 30_000, "/" * 30_000, "1" * 30_000, "/product/" * 4000, "/page/" * 5000, "/a/.html" * 4000, "ab" * 15_000]
 )  # fmt: skip
 def test_what_stays_in_re_is_linear(text: str) -> None:
-    ours = [r"/product/[\w-]+$", r"^/(\w+)/(\d+)$", r"^/a/.*\.html$", r"/\w+/\d+x", r"a[^a]*b", r"[/a]?b\d*", r"(?i)/P\w+-"]
+    ours = [
+        r"/product/[\w-]+$",
+        r"^/(\w+)/(\d+)$",
+        r"^/a/.*\.html$",
+        r"/\w+/\d+x",
+        r"a[^a]*b",
+        r"[/a]?b\d*",
+        r"(?i)/P\w+-",
+    ]
     for pattern in ours:
         made = compile_(pattern)
         start = time.process_time()

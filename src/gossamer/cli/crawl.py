@@ -6,12 +6,14 @@ import inspect
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
+from gossamer.patterns import TIMEOUT_S, Searcher, compile_, timed
 
 if TYPE_CHECKING:
     from gossamer.job import Job, Output
@@ -248,8 +250,21 @@ def warn(settings: Settings, quiet: bool) -> None:
             remark(
                 f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken", quiet
             )
+    for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
+        slow(option, map(compile_, texts), "a URL on which it takes longer is skipped as filter", quiet)
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
+
+
+def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
+    """Name the patterns that run with a time limit."""
+    from gossamer.cli.show import remark
+
+    for one in timed(patterns):
+        remark(
+            f"{where}: {one.pattern!r} has look-around or a back-reference: it gets {TIMEOUT_S * 1000:.0f} ms a text; {then}",
+            quiet,
+        )
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
@@ -260,6 +275,13 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     from gossamer.sites import load_all
 
     sites = load_all(job.targets, job.args)
+    for one in sites:
+        slow(
+            f"{one.name} ({one.path})",
+            one.site.all_patterns,
+            "a page or link on which it takes longer is not read",
+            words["quiet"],
+        )
     names = [] if job.settings.ignore_robots else [f"{s.name} ({s.path})" for s in sites if not s.site.robots]
     if names:
         remark(IGNORED.format(f" for {', '.join(names)}"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
+from gossamer.patterns import Searcher, compile_
 
 if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
@@ -63,7 +64,7 @@ def priority(
     settings = read_settings(data, store, setting)
     hosts = [None] if host is None else [*hosts_of(host)]
     try:
-        pattern = re.compile(match) if match is not None else None
+        pattern = compile_(match) if match is not None else None
     except re.error as error:
         raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
@@ -76,7 +77,7 @@ async def _priority(
     crawl: str,
     n: int,
     hosts: Sequence[str | None],
-    match: re.Pattern[str] | None,
+    match: Searcher | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:

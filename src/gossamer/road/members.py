@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer import patterns
 from gossamer.errors import GossamerError
 from gossamer.login import Account, Login, redacted
 from gossamer.page import Failure, Page
@@ -78,7 +79,7 @@ class Members:
         club, walk = self._clubs(claim.host), Walk(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
-        if club.login.avoid.search(split(request.url)[2]):
+        if patterns.found(club.login.avoid, split(request.url)[2], on_timeout=True):
             return Failure("filter", "it would log out (avoid=)", 0.0, 0.0, final=True, sent=False)
         only, again, fresh, turned = "", False, False, 0
         while True:

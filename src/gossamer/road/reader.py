@@ -8,8 +8,10 @@ from functools import partial
 
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
+from gossamer.parsing.addresses import Base
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
+from gossamer.patterns import PatternTimeout, Searcher
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
@@ -204,7 +206,9 @@ class Reader:
             return
         base = view.document.base
         if follow not in (None, True):
-            found = [href for href in found if any(one.search(base.resolve(href) or "") for one in follow)]
+            found, undecided = _followed(found, follow, base)
+            if undecided:
+                taken.skip("filter", undecided)
         grown = growing(base.url, found)
         parsed.requests += view.follow([href for href in found if href not in grown])
         if shut and follow in (None, True):
@@ -285,6 +289,19 @@ class Reader:
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
         return Read([], taken, infrastructure=True, error=error)
+
+
+def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
+    """The links in which a pattern of `follow=` is found, and the number of links on which one took too long."""
+    found, undecided = [], 0
+    for href in hrefs:
+        url = base.resolve(href) or ""
+        try:
+            if any(one.search(url) for one in follow):
+                found.append(href)
+        except PatternTimeout:
+            undecided += 1
+    return found, undecided
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urljoin
 
+from gossamer import patterns
 from gossamer.login import FORM, Login, Sign, leads
 from gossamer.page import Page
 from gossamer.parsing.view import View
@@ -61,7 +62,7 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""
     if isinstance(sign, re.Pattern):
-        found = sign.search(page.body[:MOST].decode("utf-8", "replace"))
+        found = patterns.found(patterns.compile_(sign), page.body[:MOST].decode("utf-8", "replace"), on_timeout=False)
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
         return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""

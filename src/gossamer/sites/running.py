@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.item import is_item, pressed, said
 from gossamer.parsing.view import NEEDS, View
+from gossamer.patterns import PatternTimeout
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
 
@@ -39,7 +40,10 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     """Run the page function that reads a page. Never raises."""
     site = loaded.site
     use = view.request_.use
-    function = site.function(view.url, use)
+    try:
+        function = site.function(view.url, use)
+    except PatternTimeout as error:
+        return Parsed(error="parse", detail=f"@site.page of site {site.name}: {error}")
     try:
         missing = lacking(loaded, view)
     except ValueError as error:
