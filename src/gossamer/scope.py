@@ -84,6 +84,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "filter"
         return "trap" if len(url) > self.longest else None
 
+    def unfit(self, url: str, host: str) -> str | None:
+        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the web.
+
+        >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
+        'filter'
+        """
+        if url[:4] != "http" or not self.opens(host) or urls.split_credentials(url)[1] is not None:
+            return "filter"
+        return "trap" if len(url) > self.longest else None
+
     def near(self, url: str, host: str, depth: int) -> bool:
         """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
 

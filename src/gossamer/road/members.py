@@ -69,7 +69,7 @@ class Members:
 
     def __init__(
         self, crawl: str, worker: str, clubs: Callable[[str], Club | None], entering: Entering, blocks: Callable[[str], Blocks],
-        parse: Callable[[str], str | None], rungs: Rungs,
+        parse: Callable[..., str | None], rungs: Rungs,
     ) -> None:  # fmt: skip
         self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
         self._blocks, self._parse, self._rungs = blocks, parse, rungs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urljoin
 
 from gossamer import patterns
+from gossamer import url as urls
 from gossamer.login import FORM, Login, Sign, leads
 from gossamer.page import Page
 from gossamer.parsing.view import View
@@ -15,10 +15,10 @@ from gossamer.politeness.blocks.own import MOST
 from gossamer.request import split
 from gossamer.road.decide import REDIRECTS
 
-Parse = Callable[[str], str | None]
+Parse = Callable[..., str | None]
 
 
-def lost(login: Login, page: Page, block: Block | None, parse: Parse = lambda url: url) -> str:
+def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
     """What tells that who asked for a page is logged in no more, '' for nothing."""
     if block is not None and block.kind == "login":
         return block.line()
@@ -71,7 +71,7 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
 
 def _target(page: Page, parse: Parse) -> str | None:
     location = page.header("location") if page.status in REDIRECTS else None
-    found = parse(urljoin(page.url, location)) if location is not None else None
+    found = parse(location, page.url) if location is not None else None
     return found if found is not None and found.startswith(("http://", "https://")) else None
 
 
