@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.words import Argument, Option, shown_command
 from gossamer.errors import UsageError
 from gossamer.patterns import Searcher, compile_
 
@@ -220,8 +220,6 @@ def _now(record: Record) -> str:
 
 def command(record: Record) -> str:
     """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and limits are not in it."""
-    import shlex
-
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -237,7 +235,7 @@ def command(record: Record) -> str:
             words += [f"--{bound.replace('_', '-')}", str(one)]
     for output in _outputs(record):
         words += ["-o", output]
-    return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(words)}"
+    return shown_command("submit" if record.fleet else "crawl", words)
 
 
 def _outputs(record: Record) -> list[str]:

@@ -32,9 +32,11 @@ from gossamer.fleet.load import memory
 from gossamer.fleet.places import all_of
 from gossamer.fleet.works import Me
 from gossamer.frontier.crew import Crew, Worker, bear
+from gossamer.masking import mask_logs
 from gossamer.settings import Settings, load
 
 log = logging.getLogger("gossamer.worker")
+mask_logs()
 
 VERSION = 1
 """Of the messages."""
