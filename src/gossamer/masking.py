@@ -40,7 +40,7 @@ _HINTS = (
 _VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
 _PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
 _HEADER = re.compile(
-    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])[^\r\n]+"
+    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])(?!\*\*\*(?:[\s\"']|$))[^\r\n]+"
 )
 _QUOTED = re.compile(
     rf"(?i)([\"'](?:{_NAME}|(?:set-)?cookie2?)[\"']\s*[:,]\s*b?)(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?)"

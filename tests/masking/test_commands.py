@@ -94,7 +94,11 @@ def test_a_site_whose_error_text_has_the_secret(room: Path, web: str) -> None:  
 
 
 def test_a_command_with_stars_is_refused(room: Path, web: str) -> None:  # noqa: F811
-    for words in ([f"{web}/", "-H", "Authorization: ***"], [f"http://***:***@{web.removeprefix('http://')}/"], [f"{web}/?api_key=***"]):
+    for words in (
+        [f"{web}/", "-H", "Authorization: ***"],
+        [f"http://***:***@{web.removeprefix('http://')}/"],
+        [f"{web}/?api_key=***"],
+    ):
         code, _, err = gossamer(room, "crawl", *words)
         assert code == 2
         assert "write the secret itself" in err

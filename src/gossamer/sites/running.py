@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gossamer.item import is_item, pressed, said
+from gossamer.masking import mask
 from gossamer.parsing.view import NEEDS, View
 from gossamer.patterns import PatternTimeout
 from gossamer.request import Request
@@ -133,4 +134,4 @@ def _detail(path: Path, error: BaseException, function: Callable[..., Any], yiel
         where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
     else:
         where = path.name
-    return f"{where}: {type(error).__name__}: {said(error)}"
+    return mask(f"{where}: {type(error).__name__}: {said(error)}")
