@@ -1,3 +1,4 @@
+# ruff: noqa: F811 - pytest takes fixtures by their names
 """No secret that a command was given stands in what it prints or leaves behind."""
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _nowhere(room: Path, *texts: str, apart: tuple[str, ...] = HELD) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -> None:  # noqa: F811
+def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -> None:
     words = [*_with(web, way=way), "--name", "c", "--delay", "0.3"]
     process = begin(room, "crawl", *words, "-o", "out.csv", "--json")
     wait_for(process, room / "out.csv", 2)
@@ -72,7 +73,7 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
      (["--depth", f"x{CANARY}"], 2), (["-s", f"nothing={CANARY}"], 4), (["--proxies", "no.txt"], 4)],
     ids=("store", "output", "folder", "usage", "setting", "proxies"),
 )  # fmt: skip
-def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], code: int) -> None:  # noqa: F811
+def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], code: int) -> None:
     found, out, err = gossamer(room, "crawl", *_with(web, way=way), *fault, "--json", "--time-limit", "20s")
     assert found in (code, 2, 4, 8, 20), err
     if fault[0] not in ("--depth", "-s"):  # a word in a wrong place is no secret
@@ -82,18 +83,18 @@ def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], co
     assert summary["reason"]
 
 
-def test_a_site_whose_error_text_has_the_secret(room: Path, web: str) -> None:  # noqa: F811
+def test_a_site_whose_error_text_has_the_secret(room: Path, web: str) -> None:
     (room / "shop.py").write_text(
         f"import sys\nfrom gossamer import Site\nsite = Site('shop', seeds=['{web}/'], args={{'token': ''}})\n@site.page()\ndef p(page):\n"
         "    print('token is', site.args['token'], file=sys.stderr)\n    raise RuntimeError('bad: ' + site.args['token'])\n"
     )
-    code, out, err = gossamer(room, "crawl", "shop.py", "-a", f"token={CANARY}", "-o", "out.jsonl", "--name", "c")
+    _, out, err = gossamer(room, "crawl", "shop.py", "-a", f"token={CANARY}", "-o", "out.jsonl", "--name", "c")
     assert "RuntimeError: bad: ***" in err, err
     more = gossamer(room, "dead", "list", "c", "--json")
     _nowhere(room, out, err, *more[1:])
 
 
-def test_a_command_with_stars_is_refused(room: Path, web: str) -> None:  # noqa: F811
+def test_a_command_with_stars_is_refused(room: Path, web: str) -> None:
     for words in (
         [f"{web}/", "-H", "Authorization: ***"],
         [f"http://***:***@{web.removeprefix('http://')}/"],
@@ -105,7 +106,7 @@ def test_a_command_with_stars_is_refused(room: Path, web: str) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("verb", [["status"], ["pause", "c"], ["resume", "c"], ["attempts", "c"], ["items", "c"], ["dead", "list"], ["host", "show", "h.example"], ["workers", "list"], ["schedule", "list"], ["rate"]], ids=" ".join)  # fmt: skip
-def test_every_json_says_why_it_failed(room: Path, verb: list[str]) -> None:  # noqa: F811
+def test_every_json_says_why_it_failed(room: Path, verb: list[str]) -> None:
     code, out, err = gossamer(room, *verb, "--store", f"redis://joe:{QUOTED}@127.0.0.1:1/0", "--json")
     assert code in (2, 4, 8), err
     found = json.loads(out)
