@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer import patterns
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.beside import beside
@@ -173,6 +174,8 @@ class Bench:
         self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
         without = (setup.lacks or ()) if setup.segment else None
         self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
+        watched = [one for site in self.sites for one in site.site.all_patterns]
+        patterns.watch((*self.scope.include, *self.scope.exclude, *watched), partial(_report, self.name))
         self._all = [*self.sites, *stand_ins(setup.lacks or {})]
         self.taker = Taker(
             self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
@@ -388,6 +391,10 @@ def telling(bench: Bench) -> Bench:
     for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
     return bench
+
+
+def _report(worker: str, line: str) -> None:
+    print(f"gossamer: {worker}: {line}; such links are skipped as filter, such pages are parse errors", file=sys.stderr)
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:

@@ -14,14 +14,16 @@ import sys
 import threading
 import traceback
 from pathlib import Path
+from typing import TextIO, cast
 
 import msgspec
 
 from gossamer.assemble import Bench, open_url
 from gossamer.data_files import open_file
 from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
-from gossamer.job import Setup
-from gossamer.process import settle_in
+from gossamer.job import Setup, registered
+from gossamer.masking import MaskedStderr
+from gossamer.process import end_after_parent, settle_in
 
 LEASH = 10.0
 """Seconds that a child has to stop."""
@@ -120,7 +122,10 @@ def main() -> int:
     if lock.exists():  # we live: while we do, nobody may take our leases as given back
         living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
+    registered(setup)
     settle_in()
+    end_after_parent()
+    sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
     door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people
     code = 0
     try:

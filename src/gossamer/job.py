@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 
 from gossamer.frontier.crawls import Spec
+from gossamer.masking import register, register_header, register_in, register_pair, secretive
 from gossamer.settings import Settings
 from gossamer.sites.reach import Reach
 
@@ -85,3 +87,26 @@ class Setup(msgspec.Struct, kw_only=True):
         if self.job.known is None and self.segment:
             return None
         return Path(self.job.known or self.job.settings.data) / self.crawl
+
+
+def registered(setup: Setup) -> None:
+    """Register the secrets of a crawl that came from another process, so that nothing prints them."""
+    job = setup.job
+    for name, value in job.headers.items():
+        register_header(name, value)
+    for name, value in job.args.items():
+        if secretive(name):
+            register(value)
+    for user, password in setup.credentials.values():
+        register_pair(unquote(user), unquote(password))
+    for text in (
+        setup.store,
+        *setup.seeds[:1000],
+        *job.targets,
+        *(one.spec for one in job.outputs),
+        job.pages,
+        job.attempts,
+        job.graph,
+        job.files,
+    ):
+        register_in(text or "")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from gossamer import units
 from gossamer import url as urls
 from gossamer.masking import MASK, secretive
+from gossamer.patterns import compile_
 from gossamer.references import put_in, refers
 from gossamer.request import Request, split
 from gossamer.steps import Step
@@ -67,7 +68,7 @@ class Login:
         self.shows, self.lost = _signs("shows", shows, no=int), _signs("lost", lost)
         self.check = "" if check is None else _url(check)
         self.every = 0.0 if every is None else units.seconds(every)
-        self.avoid = re.compile(avoid)
+        self.avoid = compile_(avoid)
         common = _fields(fields or {})
         given = accounts if accounts is not None else {MAIN: {}}
         if not 0 < len(given) <= MOST:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from binascii import b2a_base64
+from typing import Any, TextIO
+from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 
 _REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # says where a secret is, and is none
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"  # our own hints say how a URL is written
 _USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
+_CREDENTIALS = re.compile(r"://([^/?#\s\"'<>]*)@")
 _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
@@ -35,12 +40,92 @@ _HINTS = (
 _VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
 _PARAMETER = re.compile(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
 _HEADER = re.compile(
-    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])[^\r\n]+"
+    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])(?!\*\*\*(?:[\s\"']|$))[^\r\n]+"
 )
 _QUOTED = re.compile(
     rf"(?i)([\"'](?:{_NAME}|(?:set-)?cookie2?)[\"']\s*[:,]\s*b?)(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?)"
 )
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
+
+
+_MOST_SECRETS = 1000
+_SHORT, _BARE = 4, 8
+"""Shorter secrets are left to the patterns below; shorter than `_BARE`, they are masked as whole words alone."""
+_forms: dict[str, None] = {}
+"""The registered secrets in each form in which they are written."""
+_known: list[re.Pattern[str]] = []
+"""The forms as one pattern, made when it is first needed."""
+
+
+def register(*secrets: str) -> None:
+    """Mask these values wherever text leaves the process: as they are, percent-encoded, escaped, in base64."""
+    for secret in secrets:
+        if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MOST_SECRETS:
+            continue
+        raw = secret.encode("utf-8", "replace")
+        forms = (secret, quote(secret, safe=""), quote(secret), quote_plus(secret), unquote(secret), _escaped(secret),
+                 repr(secret)[1:-1], _base64(raw), _base64(raw).replace("+", "-").replace("/", "_"))  # fmt: skip
+        _forms.update(dict.fromkeys(form for form in forms if len(form) >= _SHORT))
+        _known.clear()
+
+
+def register_in(text: str) -> None:
+    """Register the secrets in a URL, an option or a setting: passwords, values of parameters that are named like secrets."""
+    for found in _CREDENTIALS.finditer(text):
+        user, colon, password = found[1].partition(":")
+        for one in (password, unquote(password)) if colon else (user, unquote(user)):
+            if not one.startswith("${"):
+                register(one)
+        if colon:
+            register_pair(unquote(user), unquote(password))
+    for given in _PARAMETER.finditer(text):
+        register(given[0].removeprefix(given[1]))
+
+
+def register_pair(user: str, password: str) -> None:
+    """Register a password, and the pair as an Authorization header has it."""
+    register(password, _base64(f"{user}:{password}".encode("utf-8", "replace")))
+
+
+def _base64(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).decode().rstrip("=")
+
+
+def _escaped(text: str) -> str:
+    """As JSON of ASCII alone has it."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in plain)
+
+
+def register_header(name: str, value: str) -> None:
+    """Register the value of a header that carries credentials; of a cookie each value."""
+    if not _SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace")) and not secretive(name):
+        return
+    register(value)
+    if "cookie" in name.lower():
+        register(*(pair.partition("=")[2].strip() for pair in value.split(";")))
+    else:
+        register(value.rpartition(" ")[2])
+
+
+def conceal(text: str) -> str:
+    """The text with the registered secrets replaced by `***`."""
+    if not _forms:
+        return text
+    if not _known:
+        forms = sorted(_forms, key=len, reverse=True)
+        words = [rf"(?<!\w){re.escape(one)}(?!\w)" if len(one) < _BARE else re.escape(one) for one in forms]
+        _known.append(re.compile("|".join(words)))
+    return _known[0].sub(MASK, text)
+
+
+def concealed(value: object) -> object:
+    """A value made of dicts, lists and texts, with the registered secrets in its texts replaced by `***`."""
+    if isinstance(value, str):
+        return conceal(value)
+    if isinstance(value, dict):
+        return {concealed(key): concealed(one) for key, one in value.items()}
+    return [concealed(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def mask(text: str) -> str:
@@ -52,6 +137,7 @@ def mask(text: str) -> str:
     >>> mask("Authorization: Bearer abc")
     'Authorization: ***'
     """
+    text = conceal(text)
     address = text[:4] == "http" and " " not in text and "\n" not in text
     if "@" in text:
         text = _USERINFO.sub("://***:***@", text)
@@ -121,6 +207,7 @@ class Secret:
 
     def __init__(self, value: str) -> None:
         self._value = value
+        register(value)
 
     def reveal(self) -> str:
         """The secret itself."""
@@ -137,3 +224,46 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._value)
+
+
+class MaskedStderr:
+    """Standard error without secrets. If nobody reads it, or its disk is full, the text is lost and the crawl goes on."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, told: str) -> int:
+        """Write what can be written."""
+        with contextlib.suppress(OSError):
+            self._file.write(mask(told))
+        return len(told)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def mask_logs() -> None:
+    """Mask the records of `logging`, tracebacks included, whichever handler writes them."""
+    import logging
+
+    make = logging.getLogRecordFactory()
+    if getattr(make, "masks", False):
+        return
+
+    def masked(*given: Any, **more: Any) -> logging.LogRecord:
+        record = make(*given, **more)
+        try:
+            record.msg, record.args = mask(record.getMessage()), ()
+        except (TypeError, ValueError):  # its arguments do not fit: logging says so
+            return record
+        if record.exc_info:
+            record.exc_text = mask(logging.Formatter().formatException(record.exc_info))
+        return record
+
+    masked.masks = True  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(masked)

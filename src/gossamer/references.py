@@ -11,7 +11,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gossamer.errors import ConfigError
-from gossamer.masking import Secret
+from gossamer.masking import Secret, register
 
 KEPT = ("unlocker_key", "session_key")
 """Settings that stay references: what they name is read where it is needed, and travels nowhere."""
@@ -47,6 +47,7 @@ def revealed(one: Given, env: Mapping[str, str], in_file: bool) -> object:
 
     def put(text: str, found: re.Match[str]) -> str:
         secret = _read(found[1], found[2], env)
+        register(secret)
         return quote(secret, safe="") if "://" in text[: found.start()] else secret
 
     def filled(text: object) -> object:
@@ -79,6 +80,7 @@ def put_in(text: str, environ: Mapping[str, str] | None = None) -> str:
     def value(found: re.Match[str]) -> str:
         if not (read := _read(found[1], found[2], env)):
             raise ValueError(f"{found[0]} is empty")
+        register(read)
         return read
 
     return _REFERENCE.sub(value, text)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from gossamer import steps as stepping
+from gossamer.patterns import Searcher, compile_
 from gossamer.steps import Step
 
 Said = Mapping[str, Any] | str | None
@@ -37,7 +38,7 @@ class Render(NamedTuple):
     steps: tuple[Step, ...] = ()
     human: bool = False
     block: tuple[str, ...] = ()
-    capture: tuple[re.Pattern[str], ...] = ()
+    capture: tuple[Searcher, ...] = ()
     screenshot: str = ""
     console: bool = False
 
@@ -92,11 +93,11 @@ def _block(_: str, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def _capture(_: str, value: Any) -> tuple[re.Pattern[str], ...]:
+def _capture(_: str, value: Any) -> tuple[Searcher, ...]:
     if value is True:
         return (re.compile(""),)
     try:
-        return tuple(re.compile(one) for one in _several(value))
+        return tuple(compile_(one) for one in _several(value))
     except (re.error, TypeError) as error:
         raise ValueError(f"capture has patterns of URLs, or is True for all: {error}") from None
 

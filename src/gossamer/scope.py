@@ -8,6 +8,7 @@ from datetime import date
 
 import msgspec
 
+from gossamer import patterns
 from gossamer import url as urls
 from gossamer.errors import UsageError
 from gossamer.traps import RULES, trap
@@ -27,8 +28,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """What the mode compares: hosts, or registered domains."""
     prefixes: tuple[str, ...]
     """Authority and directory of each seed."""
-    include: tuple[re.Pattern[str], ...]
-    exclude: tuple[re.Pattern[str], ...]
+    include: tuple[patterns.Searcher, ...]
+    exclude: tuple[patterns.Searcher, ...]
+    """A URL on which one of them takes too long is refused."""
     depth: int
     ports: frozenset[int]
     longest: int
@@ -79,6 +81,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.opens(host) or self._excluding(url):
+            return "filter"
+        return "trap" if len(url) > self.longest else None
+
+    def unfit(self, url: str, host: str) -> str | None:
+        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the web.
+
+        >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
+        'filter'
+        """
+        if url[:4] != "http" or not self.opens(host) or urls.split_credentials(url)[1] is not None:
             return "filter"
         return "trap" if len(url) > self.longest else None
 
@@ -162,8 +174,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return url.partition("://")[2].startswith(self.prefixes)
         return mode == "any" or url in self.seeds
 
-    def _excluding(self, url: str) -> re.Pattern[str] | None:
-        return next((pattern for pattern in self.exclude if pattern.search(url)), None)
+    def _excluding(self, url: str) -> patterns.Searcher | None:
+        return next((one for one in self.exclude if patterns.found(one, url, on_timeout=True)), None)
 
     def _beside(self, url: str, host: str, page: str) -> bool:
         if page == "*" or url[:4] != "http":
@@ -172,8 +184,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return urls.registered_domain(host) == urls.registered_domain(page)
         return self.mode == "host" and host == page
 
-    def _including(self, url: str) -> re.Pattern[str] | bool:
-        return next((pattern for pattern in self.include if pattern.search(url)), False) if self.include else True
+    def _including(self, url: str) -> patterns.Searcher | bool:
+        if not self.include:
+            return True
+        return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
 
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
         """(gate, reason or None, rule), in the order in which `refuse` asks."""
@@ -230,11 +244,11 @@ def _some(words: Iterable[str]) -> str:
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 
 
-def _patterns(option: str, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    found = []
-    for pattern in patterns:
+def _patterns(option: str, texts: Iterable[str]) -> tuple[patterns.Searcher, ...]:
+    found: list[patterns.Searcher] = []
+    for pattern in texts:
         try:
-            found.append(re.compile(pattern))
+            found.append(patterns.compile_(pattern))
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(f"{option} {pattern!r} is no regular expression: {error}") from error
     return tuple(found)

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer import __version__, units
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.masking import MASK, mask
+from gossamer.masking import MASK, mask, register_in
 from gossamer.proxy import ROTATIONS
 from gossamer.references import KEPT, revealed
 
@@ -251,7 +251,10 @@ def load(
             meant = units.nearest(one.name, ABOUT) or ": gossamer config schema names all"
             raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
         try:
-            values[one.name] = ABOUT[one.name].read(revealed(one, env, one.where.endswith(FILE)))
+            value = revealed(one, env, one.where.endswith(FILE))
+            for text in value if isinstance(value, list | tuple) else (value,):
+                register_in(str(text))
+            values[one.name] = ABOUT[one.name].read(value)
         except ValueError as error:
             shown = MASK if one.name in KEPT else mask(str(one.value))
             raise kind(f"{one.where}: {one.name} = {shown}: {error}") from None
@@ -262,7 +265,13 @@ def shown(settings: Settings) -> dict[str, Any]:
     """The settings as plain values with secrets masked; `user_agent` is the one in force."""
     plain = msgspec.to_builtins(settings)
     plain["user_agent"] = settings.agent
-    return {name: mask(value) if isinstance(value, str) else value for name, value in plain.items()}
+    return {name: _masked(value) for name, value in plain.items()}
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_masked(one) for one in value]
+    return mask(value) if isinstance(value, str) else value
 
 
 def schema() -> dict[str, Any]:

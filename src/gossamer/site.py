@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gossamer import item as items
+from gossamer import patterns, units
 from gossamer import render as rendering
-from gossamer import units
 from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.login import Login
@@ -42,7 +42,7 @@ class Function(NamedTuple):
     """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of its items."""
 
     name: str
-    pattern: re.Pattern[str] | None
+    pattern: patterns.Searcher | None
     call: Callable[[Any], Any]
     item: type | None = None
 
@@ -96,7 +96,7 @@ class Site:
         self.seeds: tuple[str, ...] = read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)
         self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
-        self.paths: tuple[re.Pattern[str], ...] = read("paths", _patterns, paths)
+        self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
         self.ladder: tuple[str, ...] = read("ladder", lambda value: units.ladder(_several(value)), ladder)
         self.browser: tuple[str, ...] = read("browser", _several, browser)
@@ -109,7 +109,7 @@ class Site:
         self.pace: Pace | None = read("pace", _pace, pace)
         self.headers: Mapping[str, str] = MappingProxyType(read("headers", units.headers, headers))
         self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
-        self.blocks: bool | tuple[re.Pattern[str], ...] = read("blocks", _blocks, blocks)
+        self.blocks: bool | tuple[patterns.Searcher, ...] = read("blocks", _blocks, blocks)
         self.session: Login | None = read("session", _session, session)
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", units.flag, robots)
@@ -174,6 +174,13 @@ class Site:
         self.solver = call
         return call
 
+    @property
+    def all_patterns(self) -> tuple[patterns.Searcher, ...]:
+        """The patterns that meet URLs and pages."""
+        pages = [one.pattern for one in self.functions if one.pattern is not None]
+        follow = self.follow if isinstance(self.follow, tuple) else ()
+        return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
+
     def function(self, url: str, use: str | None = None) -> Function | None:
         """The function that reads a page: the one a request names, else the first whose pattern is found."""
         if use is not None:
@@ -192,7 +199,7 @@ class Site:
         if not self.paths:
             return True
         path = _path(url)
-        return any(own.search(path) for own in self.paths)
+        return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
 
     def claims(self, host: str) -> int:
         """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter.
@@ -261,23 +268,22 @@ def _seed(seed: str) -> str:
     return parsed.partition("#")[0]
 
 
-def _patterns(patterns: Any) -> tuple[re.Pattern[str], ...]:
-    several = (patterns,) if isinstance(patterns, str | re.Pattern) else tuple(patterns or ())
+def _patterns(given: Any) -> tuple[patterns.Searcher, ...]:
+    several = (given,) if isinstance(given, str | re.Pattern) else tuple(given or ())
     return tuple(map(_pattern, several))
 
 
-def _blocks(blocks: Any) -> bool | tuple[re.Pattern[str], ...]:
+def _blocks(blocks: Any) -> bool | tuple[patterns.Searcher, ...]:
     return blocks if isinstance(blocks, bool) else _patterns(blocks)
 
 
-def _pattern(text: Any) -> re.Pattern[str]:
+def _pattern(text: Any) -> patterns.Searcher:
+    if isinstance(getattr(text, "pattern", text), bytes):
+        raise ValueError(f"{text!r} is bytes: write it as text")
     try:
-        compiled: re.Pattern[Any] = re.compile(text)
+        return patterns.compile_(text)
     except (re.error, TypeError, RecursionError, OverflowError) as error:
         raise ValueError(f"{text!r} is no regular expression: {error}") from None
-    if isinstance(compiled.pattern, bytes):
-        raise ValueError(f"{text!r} is bytes: write it as text")
-    return compiled
 
 
 def _follow(follow: Follow) -> Any:

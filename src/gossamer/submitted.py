@@ -14,7 +14,7 @@ from gossamer.collectors.unlocker.table import lent
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.identity.sealing import Seal
-from gossamer.job import Job, Output, Setup
+from gossamer.job import Job, Output, Setup, registered
 from gossamer.masking import mask
 from gossamer.settings import Settings
 from gossamer.sinks.formats import FORMATS, WHOLE, parse
@@ -60,6 +60,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
     """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it, or its key is
     not ours."""
     setup = _opened(_read(raw), seal)
+    registered(setup)
     given = setup.job.settings
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(

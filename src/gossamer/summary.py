@@ -61,3 +61,18 @@ class Summary(msgspec.Struct):
     def of_site(self, name: str) -> Summary:
         """The same with one of its sites alone."""
         return msgspec.structs.replace(self, sites={name: self.sites[name]})
+
+
+def failed(crawl: str, reason: str) -> Summary:
+    """The summary of a crawl that failed before its counts could be read.
+
+    >>> failed("books", "the store does not answer").state
+    'failed'
+    """
+    from datetime import UTC, datetime
+
+    return Summary(
+        crawl=crawl, state="failed", reason=reason, started_at=datetime.now(UTC).isoformat(timespec="seconds"), elapsed=0.0, found=0,
+        pages=0, redirected=0, items=0, succeeded=0, failed=0, skipped={}, retried=0, dead=0, pending=0, bytes=0,
+        pages_per_second=0.0, hosts=0, errors={}, outputs=[],
+    )  # fmt: skip

@@ -18,6 +18,7 @@ import msgspec
 from gossamer import proxy, units
 from gossamer import url as urls
 from gossamer.errors import UsageError
+from gossamer.masking import register_in
 from gossamer.request import Request, split
 
 CARRY = 4096
@@ -74,6 +75,7 @@ def read(text: str) -> Target:
     >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
     ('sitemap', 'https://example.com/')
     """
+    register_in(text)
     if text == "-":
         return Target("stdin", text)
     for kind in ("sitemap", "feed"):

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from cli.outside import PAGES, SRC, begin, gossamer, wait_for
 
 
@@ -54,6 +56,40 @@ def test_ctrl_c_twice_ends_a_site_function_that_does_not_end(room: Path, web: st
     _, err = process.communicate(timeout=15)
     assert process.returncode == 13
     assert "nothing is lost" in err
+
+
+STUCK = ("re.search('(a|aa)+$', 'a' * 90 + '!')", "sum(itertools.repeat(0))")  # the second never looks for signals
+
+
+@pytest.mark.parametrize(("processes", "call"), [(1, STUCK[0]), (1, STUCK[1]), (2, STUCK[1])])
+def test_ctrl_c_twice_ends_a_c_function_that_keeps_the_interpreter(
+    room: Path, web: str, processes: int, call: str
+) -> None:  # fmt: skip
+    (room / "shop.py").write_text(
+        f"import itertools, os, re\nfrom gossamer import Site\nsite = Site('shop', seeds=['{web}/'])\n@site.page()\ndef p(page):\n"
+        "    open('began.txt', 'w').write(f'{os.getpid()}\\n')\n"
+        f"    {call}\n"
+    )
+    process = begin(room, "crawl", "shop.py", "-o", "out.jsonl", "--processes", str(processes))
+    wait_for(process, room / "began.txt", 1)
+    for _ in range(3):  # the process that reads the page may be a child, so that its parent hears the first
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    process.communicate(timeout=15)
+    assert process.returncode in ((13,) if call == STUCK[0] else (13, -signal.SIGINT))
+    stuck = int((room / "began.txt").read_text())
+    for _ in range(300):
+        if not Path(f"/proc/{stuck}").exists():
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(stuck, signal.SIGKILL)
+        raise AssertionError("the process that reads the page outlives the crawl")
+    (room / "shop.py").write_text(
+        f"from gossamer import Site\nsite = Site('shop', seeds=['{web}/'])\n@site.page()\ndef p(page):\n    yield {{'a': 1}}\n"
+    )
+    assert gossamer(room, "crawl", "shop.py", "-o", "out.jsonl")[0] == 0
+    assert (room / "out.jsonl").read_text().count("\n") >= 1
 
 
 def test_ctrl_c_once_names_the_line_that_does_not_end(room: Path, web: str) -> None:

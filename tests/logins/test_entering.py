@@ -167,7 +167,7 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
 def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
     from urllib.parse import urljoin
 
-    assert bool(lost(login(), came, blocked(came), lambda url: urljoin(P, url))) is out
+    assert bool(lost(login(), came, blocked(came), lambda url, base: urljoin(base, url))) is out
 
 
 def test_what_tells_that_one_is_in() -> None:

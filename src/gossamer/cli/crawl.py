@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import os
-import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.words import Argument, Option, shown_command, typed
 from gossamer.errors import UsageError
+from gossamer.masking import mask, register, register_header, register_in, secretive
+from gossamer.patterns import TIMEOUT_S, Searcher, compile_, timed
 
 if TYPE_CHECKING:
     from gossamer.job import Job, Output
@@ -116,7 +118,7 @@ def crawl(**words: Any) -> int:
     job = job_of(words)
     warn(job.settings, words["quiet"])
     job = of_sites(job, words)
-    more = f"gossamer crawl {shlex.join(again(sys.argv[2:]))}"
+    more = shown_command("crawl", again(sys.argv[2:]))
     runner = Runner(job, quiet=words["quiet"], again=more, as_json=words["json"])
     return finish(*runner.run(), job, words)
 
@@ -128,6 +130,15 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
     if not words["targets"]:
         raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
+    typed(
+        [
+            *words["targets"],
+            *(words["header"] or ()),
+            *(words["argument"] or ()),
+            *(words["output"] or ()),
+            *(words["overwrite"] or ()),
+        ]
+    )
     if len(given := [f"--{name}" for name in ("fresh", "resume", "refresh") if words[name]]) > 1:
         raise UsageError(f"{' and '.join(given)} exclude one another")
     if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
@@ -208,6 +219,7 @@ def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
         if not colon or not token.isascii() or not token.isalnum() or not value.strip().isprintable():
             raise UsageError(f"-H {name!r}: write it as -H 'Name: value'")
         found[name] = value.strip()
+        register_header(name, value.strip())
     return found
 
 
@@ -219,6 +231,9 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
         if not equals or not name.isidentifier():
             raise UsageError(f"-a {text!r}: write it as -a name=value")
         found[name] = value
+        if secretive(name) or mask(f"{name}=x") != f"{name}=x":
+            register(value)
+        register_in(value)
     return found
 
 
@@ -248,8 +263,21 @@ def warn(settings: Settings, quiet: bool) -> None:
             remark(
                 f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken", quiet
             )
+    for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
+        slow(option, map(compile_, texts), "a URL on which it takes longer is skipped as filter", quiet)
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
+
+
+def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
+    """Name the patterns that run with a time limit."""
+    from gossamer.cli.show import remark
+
+    for one in timed(patterns):
+        remark(
+            f"{where}: {one.pattern!r} has look-around or a back-reference: it gets {TIMEOUT_S * 1000:.0f} ms a text; {then}",
+            quiet,
+        )
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
@@ -260,6 +288,13 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     from gossamer.sites import load_all
 
     sites = load_all(job.targets, job.args)
+    for one in sites:
+        slow(
+            f"{one.name} ({one.path})",
+            one.site.all_patterns,
+            "a page or link on which it takes longer is not read",
+            words["quiet"],
+        )
     names = [] if job.settings.ignore_robots else [f"{s.name} ({s.path})" for s in sites if not s.site.robots]
     if names:
         remark(IGNORED.format(f" for {', '.join(names)}"))

@@ -241,6 +241,7 @@ class Teller:
     async def _session(self, url: str) -> list[Gate]:
         """Who is logged in there, where its site says that somebody is."""
         from gossamer.cli.sessions import line, told
+        from gossamer.patterns import found
         from gossamer.request import split
         from gossamer.sites import acting
 
@@ -250,7 +251,7 @@ class Teller:
         )
         if login is None:
             return []
-        if login.avoid.search(path):
+        if found(login.avoid, path, on_timeout=True):
             return [Gate("session", "filter", f"it would log out: avoid={login.avoid.pattern}")]
         known = await told(self.store, host)
         level = "wait" if known and all(one.state == "refused" for one in known) else "pass"

@@ -8,10 +8,9 @@ import itertools
 import json
 import os
 import signal
-import sys
-import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from gossamer.cli.show import put_json, remark
@@ -93,7 +92,7 @@ class Runner:
     async def _run(self) -> Summary:
         from gossamer.cli.progress import progress
         from gossamer.door import Taps, crawl
-        from gossamer.process import settle_in
+        from gossamer.process import end_at_next, settle_in
 
         settle_in()
         self._stop = asyncio.Event()
@@ -102,6 +101,7 @@ class Runner:
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
                 loop.add_signal_handler(name, self._signal)
                 signal.signal(name, self._heard)  # also where a site's function keeps the loop, and does not end
+                end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
         try:
             taps = Taps(warn=lambda line: remark(line, self.quiet))
@@ -165,17 +165,24 @@ class Runner:
                     self.quiet,
                 )
 
-    def _heard(self, *_: object) -> None:
+    def _heard(self, number: int, *_: object) -> None:
         """A signal, between any two steps of what runs."""
-        self.signals += 1
-        if self.signals <= 2:
-            timer = threading.Timer(LAST, self._gone if self.signals == 2 else self._stuck)
-            timer.daemon = True
-            timer.start()
+        from gossamer.process import end_at_next
 
-    def _stuck(self) -> None:
+        end_at_next(number)
+        self.signals += 1
+        if self.signals <= 2:  # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+            signal.signal(signal.SIGALRM, self._alarmed)
+            end_at_next(signal.SIGALRM)
+            signal.setitimer(signal.ITIMER_REAL, LAST, LAST if self.signals == 2 else 0)
+
+    def _alarmed(self, number: int, frame: FrameType | None) -> None:
+        if self.signals > 1:
+            self._gone()
+        self._stuck(frame)
+
+    def _stuck(self, frame: FrameType | None) -> None:
         """The loop has not heard of the first signal: say what keeps it."""
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
         if self._met or frame is None:
             return
         code = frame.f_code

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gossamer.masking import conceal
+
 _BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�")
 
 
 def clean(value: object) -> str:
     """One line of text that cannot steer a terminal; None is a dash."""
-    return "-" if value is None else str(value).translate(_BAD)
+    return "-" if value is None else conceal(str(value)).translate(_BAD)
 
 
 _hushed = [False]
@@ -29,6 +31,17 @@ def remark(line: str, quiet: bool = False) -> None:
         print(f"gossamer: {clean(line)}", file=sys.stderr)
 
 
+printed = [False]
+"""Whether an object was put on stdout."""
+
+
+def _plain(value: Any) -> Any:
+    """A value without structs in it."""
+    import msgspec
+
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
+
+
 def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
     """What was done: a remark, or the facts and the remark as an object on stdout."""
     if as_json:
@@ -41,9 +54,11 @@ def put_json(value: Any) -> None:
     """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
     import json
 
+    from gossamer.masking import concealed
     from gossamer.sinks.jsonl import text
 
-    line = text(value)
+    printed[0] = True
+    line = text(concealed(_plain(value)))
     plain = "utf" in (sys.stdout.encoding or "utf").lower()
     sys.stdout.write((line if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()

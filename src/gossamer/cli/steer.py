@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.words import Argument, Option, shown_command
 from gossamer.errors import UsageError
+from gossamer.patterns import Searcher, compile_
 
 if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
@@ -63,7 +64,7 @@ def priority(
     settings = read_settings(data, store, setting)
     hosts = [None] if host is None else [*hosts_of(host)]
     try:
-        pattern = re.compile(match) if match is not None else None
+        pattern = compile_(match) if match is not None else None
     except re.error as error:
         raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
@@ -76,7 +77,7 @@ async def _priority(
     crawl: str,
     n: int,
     hosts: Sequence[str | None],
-    match: re.Pattern[str] | None,
+    match: Searcher | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -222,8 +223,6 @@ def _now(record: Record) -> str:
 
 def command(record: Record) -> str:
     """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and limits are not in it."""
-    import shlex
-
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -239,7 +238,7 @@ def command(record: Record) -> str:
             words += [f"--{bound.replace('_', '-')}", str(one)]
     for output in _outputs(record):
         words += ["-o", output]
-    return f"gossamer {'submit' if record.fleet else 'crawl'} {shlex.join(words)}"
+    return shown_command("submit" if record.fleet else "crawl", words)
 
 
 def _outputs(record: Record) -> list[str]:

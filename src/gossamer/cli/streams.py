@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 import sys
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 from gossamer.errors import UsageError
 
@@ -19,8 +19,10 @@ def steady() -> None:
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    if not isinstance(sys.stderr, Told):
-        sys.stderr = cast(TextIO, Told(sys.stderr))
+    from gossamer.masking import MaskedStderr  # not sooner: `gossamer version` is quick
+
+    if not isinstance(sys.stderr, MaskedStderr):
+        sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
 
 
 def opened() -> None:
@@ -55,24 +57,3 @@ def texts(words: list[str]) -> list[str]:
                 f"{word[:200]!r} is no text in the encoding of this machine: name it otherwise, or set LC_ALL=C.UTF-8"
             ) from None
     return words
-
-
-class Told:
-    """Standard error. When nobody reads it, or its disk is full, what is told is lost, and the crawl goes on."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def write(self, told: str) -> int:
-        """Write what can be written."""
-        with contextlib.suppress(OSError):
-            self._file.write(told)
-        return len(told)
-
-    def flush(self) -> None:
-        """Flush what can be flushed."""
-        with contextlib.suppress(OSError):
-            self._file.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import inspect
 import os
-import shlex
 import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawling
-from gossamer.cli.words import Option
+from gossamer.cli.words import Option, shown_command
 from gossamer.errors import CrawlEnded, GossamerError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def submit(**words: Any) -> int:
     job = crawling.job_of(words, shared=True)
     crawling.warn(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
-    return Submission(job, words, f"gossamer submit {shlex.join(crawling.again(sys.argv[2:]))}").run()
+    return Submission(job, words, shown_command("submit", crawling.again(sys.argv[2:]))).run()
 
 
 def _signature() -> inspect.Signature:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -120,7 +121,7 @@ def run(words: list[str]) -> int:
         sys.stdout.flush()
         return done if isinstance(done, int) else 0
     except GossamerError as error:
-        return say(str(error), error.exit_code)
+        return unless_printed(words, str(error), say(str(error), error.exit_code))
     except BrokenPipeError:
         return unheard()
     except click.exceptions.Exit as ended:
@@ -134,8 +135,33 @@ def run(words: list[str]) -> int:
         return say(usage(error), 2)
     except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
         if short := own_limit(error):
-            return say(str(short_of(short)), ResourceError.exit_code)
-        return in_the_way(error) if isinstance(error, OSError) else bug(error)
+            said = str(short_of(short))
+            return unless_printed(words, said, say(said, ResourceError.exit_code))
+        if isinstance(error, OSError):
+            reason = f"{error.filename or 'standard output'}: {error.strerror}"
+            return unless_printed(words, reason, in_the_way(error))
+        return unless_printed(words, f"a bug: {type(error).__name__}: {error}", bug(error))
+
+
+def unless_printed(words: list[str], reason: str, code: int) -> int:
+    """With `--json`, put the object that says why the command failed on stdout, unless one stands there; returns the code."""
+    from gossamer.cli import show
+    from gossamer.masking import mask
+
+    if "--json" not in words or show.printed[0]:
+        return code
+    reason = mask(" ".join(reason.split()))
+    try:
+        if words[0] in ("crawl", "submit"):
+            from gossamer.summary import failed
+
+            name = next((after for word, after in itertools.pairwise(words) if word == "--name"), "")
+            show.put_json(failed(name, reason))
+        else:
+            show.put_json({"state": "failed", "reason": reason, "exit_code": code})
+    except (OSError, ImportError):  # nobody reads it, or the disk is full; the code and the line say the same
+        return code
+    return code
 
 
 def unheard() -> int:

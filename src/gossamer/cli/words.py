@@ -9,6 +9,8 @@ A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated
 from __future__ import annotations
 
 import inspect
+import re
+import shlex
 from collections.abc import Callable
 from types import UnionType
 from typing import Any, get_args, get_origin
@@ -16,6 +18,7 @@ from typing import Any, get_args, get_origin
 import click
 
 from gossamer.cli import show
+from gossamer.errors import UsageError
 
 
 class Option:
@@ -33,6 +36,31 @@ class Argument:
 
     def __init__(self, *, metavar: str, help: str = "") -> None:  # noqa: A002
         self.metavar, self.help = metavar, help
+
+
+HIDDEN = " (*** stands for a secret that is not shown: write it there)"
+_STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
+
+
+def shown_command(verb: str, words: list[str]) -> str:
+    """A command that a person may repeat, with `***` for its secrets and, if it has some, a word on that in the same line."""
+    from gossamer.masking import conceal, mask
+
+    parts, before = [], ""
+    for word in words:
+        shown = mask(word)
+        if before in ("-a", "--argument"):
+            shown = conceal(shown)
+        parts.append(shown)
+        before = word
+    return f"gossamer {verb} {shlex.join(parts)}" + (HIDDEN if parts != words else "")
+
+
+def typed(words: list[str]) -> None:
+    """Raise UsageError for a word with the `***` of a message in it: the secret was to be written there."""
+    for word in words:
+        if _STARS.search(word):
+            raise UsageError(f"{word!r}: *** stands for a secret that a message does not show: write the secret itself")
 
 
 def command(name: str, call: Callable[..., int]) -> click.Command:

@@ -14,6 +14,7 @@ from playwright.async_api import Error
 
 from gossamer.masking import mask
 from gossamer.page import Captured
+from gossamer.patterns import found
 from gossamer.render import SHOTS, Render
 
 ANSWERS, LINES, SIGNS = 50, 20, 300
@@ -68,7 +69,7 @@ class Notes:
         if (
             response.request.resource_type in ("xhr", "fetch")
             and len(self._under_way) < ANSWERS
-            and any(one.search(response.url) for one in self._render.capture)
+            and any(found(one, response.url, on_timeout=False) for one in self._render.capture)
         ):
             self._under_way.append(asyncio.ensure_future(self._body(response)))
 

@@ -34,11 +34,12 @@ from gossamer.fleet.keeper import Keeper
 from gossamer.fleet.places import all_of
 from gossamer.fleet.works import Me
 from gossamer.frontier.crew import Crew, Worker, bear
-from gossamer.masking import mask
+from gossamer.masking import mask, mask_logs
 from gossamer.resources import memory
 from gossamer.settings import Settings, load
 
 log = logging.getLogger("gossamer.worker")
+mask_logs()
 
 HANG = 60.0
 """Seconds beyond a slice after which its process is killed."""

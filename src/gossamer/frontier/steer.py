@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from typing import Any, cast
 
+from gossamer import patterns
 from gossamer.errors import ConfigError
 from gossamer.frontier import keys
 from gossamer.frontier.census import Census
 from gossamer.frontier.spiller import Spiller, Tail
 from gossamer.frontier.store import Store
 from gossamer.frontier.tally import scan
+from gossamer.patterns import Searcher
 from gossamer.request import unpack
 
 FOR_EVER = 10 * 365 * 86400.0
@@ -67,7 +68,7 @@ class Steer:
         to: int,
         *,
         host: str | None = None,
-        match: re.Pattern[str] | None = None,
+        match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
         """Move queued URLs of a crawl to another priority: those of a host, those in which a pattern is found."""
@@ -85,7 +86,7 @@ class Steer:
         return moved
 
     async def _move_host(
-        self, name: str, bucket: int, host: str, to: int, match: re.Pattern[str] | None, dry_run: bool
+        self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
     ) -> int:
         crawl, moved = f"{keys.tag(bucket)}{name}:", 0
         levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
@@ -94,7 +95,11 @@ class Steer:
                 continue
             first = 0
             while page := await self._do(self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE - 1)):
-                wanted = [entry for entry in page if match is None or match.search(unpack(host, entry).url)]
+                wanted = [
+                    entry
+                    for entry in page
+                    if match is None or patterns.found(match, unpack(host, entry).url, on_timeout=False)
+                ]
                 first += len(page)
                 for j in range(0, len(wanted), CHUNK):
                     part = wanted[j : j + CHUNK]
@@ -108,7 +113,7 @@ class Steer:
         return moved + await self._move_cold(name, bucket, host, to, match, dry_run)
 
     async def _move_cold(
-        self, name: str, bucket: int, host: str, to: int, match: re.Pattern[str] | None, dry_run: bool
+        self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
     ) -> int:
         """The same with what waits in the cold store: a level is taken out in order, and put in again."""
         if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
@@ -124,7 +129,7 @@ class Steer:
                 moved += n if dry_run else await self._turn_over(tail, to, match, False)
         return moved
 
-    async def _turn_over(self, tail: Tail, to: int, match: re.Pattern[str] | None, dry_run: bool) -> int:
+    async def _turn_over(self, tail: Tail, to: int, match: Searcher | None, dry_run: bool) -> int:
         """Each URL of a cold tail goes to level `to`, or behind the others of its own."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
@@ -133,7 +138,10 @@ class Steer:
             got = [one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE) if one[0] <= end]
             if not got:
                 return moved
-            wanted = [match is None or match.search(unpack(tail.host, entry).url) is not None for _, entry in got]
+            wanted = [
+                match is None or patterns.found(match, unpack(tail.host, entry).url, on_timeout=False)
+                for _, entry in got
+            ]
             if not dry_run:
                 pairs = [
                     x for (_, entry), yes in zip(got, wanted, strict=True) for x in (to if yes else tail.level, entry)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from gossamer import units
+from gossamer.masking import register_pair
 from gossamer.proxy import SCHEMES, Proxy, country, kind, provider
 
 TAGS = ("type", "country", "provider", "scheme")
@@ -69,6 +70,7 @@ def line(text: str) -> Proxy:
         if name not in TAGS:
             raise ValueError(f"there is no {name!r}{units.nearest(name, TAGS)}")
     scheme, host, port, user, password = _address(address)
+    register_pair(user, password)
     said = tags.get("scheme")
     if said is not None and "://" in address:
         raise ValueError("its scheme is said twice")

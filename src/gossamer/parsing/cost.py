@@ -28,7 +28,7 @@ _NAMES = (
 )
 _FORMATS: Final = re.compile(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
-_CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?:" + _ATTRIBUTE + rb")++[\t\n\f\r ]*+/?>")
+_CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Start tags whose text alone tells their attributes: equal texts are equal elements."""
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 

@@ -16,6 +16,8 @@ from typing import Any, SupportsIndex, overload
 
 import turbohtml
 
+from gossamer import patterns
+
 _PSEUDO = re.compile(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
 _CONTAINS = re.compile(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
@@ -61,11 +63,8 @@ class Selector:
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
         """What a regular expression finds in it: the groups when it has some, else the whole match."""
-        found: list[str] = []
-        for match in re.finditer(pattern, self.get().replace("&nbsp;", "\u00a0")):
-            groups = match.groups()
-            found += [group or "" for group in groups] if groups else [match[0]]
-        return found
+        text = self.get().replace("&nbsp;", "\u00a0")
+        return [group for groups in patterns.matches(pattern, text) for group in groups]
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
         """The first of `re`."""

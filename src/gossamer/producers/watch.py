@@ -14,7 +14,6 @@ import contextlib
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
-from urllib.parse import urljoin
 
 import msgspec
 
@@ -122,7 +121,9 @@ class Watched:
                 return None
             if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
                 return got
-            url = urls.parse(urljoin(url, location)) or url
+            if (target := urls.parse(location, url)) is None or not target.startswith(urls.WEB):
+                return None
+            url = target
         return None
 
 

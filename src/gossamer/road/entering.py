@@ -112,7 +112,7 @@ class Entering:
     """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
 
     def __init__(
-        self, crawl: str, worker: str, gate: Gate, parse: Callable[[str], str | None], domain: Callable[[str], str]
+        self, crawl: str, worker: str, gate: Gate, parse: Callable[..., str | None], domain: Callable[[str], str]
     ) -> None:  # fmt: skip
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 

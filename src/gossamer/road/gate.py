@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import urljoin
 
 import msgspec
 
+from gossamer import url as urls
 from gossamer.errors import GossamerError, own_limit
 from gossamer.page import Failure, Page
 from gossamer.parts import Frontier
@@ -46,7 +46,7 @@ class Gate:
 
     def __init__(
         self, frontier: Frontier, rungs: Rungs, *, agent: str, obey: bool, retries: tuple[float, ...],
-        fixed: pace.Delay | None, parse: Callable[[str], str | None] = lambda url: url,
+        fixed: pace.Delay | None, parse: Callable[..., str | None] = urls.parse,
         treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
         ladder: Allowed = lambda request: ("plain",),
     ) -> None:  # fmt: skip
@@ -160,7 +160,7 @@ class Gate:
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
                 break
-            target = self._parse(urljoin(result.url, result.header("location") or ""))
+            target = self._parse(result.header("location") or "", result.url)
             if target is None or not target.startswith(("http://", "https://")):
                 break
             host = split(target)[1]

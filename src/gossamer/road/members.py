@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer import patterns
 from gossamer.errors import GossamerError
 from gossamer.login import Account, Login, redacted
 from gossamer.page import Failure, Page
@@ -68,7 +69,7 @@ class Members:
 
     def __init__(
         self, crawl: str, worker: str, clubs: Callable[[str], Club | None], entering: Entering, blocks: Callable[[str], Blocks],
-        parse: Callable[[str], str | None], rungs: Rungs,
+        parse: Callable[..., str | None], rungs: Rungs,
     ) -> None:  # fmt: skip
         self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
@@ -78,7 +79,7 @@ class Members:
         club, walk = self._clubs(claim.host), Walk(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
-        if club.login.avoid.search(split(request.url)[2]):
+        if patterns.found(club.login.avoid, split(request.url)[2], on_timeout=True):
             return Failure("filter", "it would log out (avoid=)", 0.0, 0.0, final=True, sent=False)
         only, again, fresh, turned = "", False, False, 0
         while True:

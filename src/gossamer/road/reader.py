@@ -13,6 +13,7 @@ from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html, tags_of
 from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
+from gossamer.patterns import PatternTimeout, Searcher
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
@@ -264,7 +265,9 @@ class Reader:
             return
         base = view.document.base
         if follow not in (None, True):
-            found = [href for href in found if any(one.search(base.resolve(href) or "") for one in follow)]
+            found, undecided = _followed(found, follow, base)
+            if undecided:
+                taken.skip("filter", undecided)
         grown = growing(base.url, found)
         parsed.requests += view.follow([href for href in found if href not in grown])
         if shut and follow in (None, True):
@@ -344,6 +347,19 @@ class Reader:
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
         return Read([], taken, infrastructure=True, error=error)
+
+
+def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
+    """The links in which a pattern of `follow=` is found, and the number of links on which one took too long."""
+    found, undecided = [], 0
+    for href in hrefs:
+        url = base.resolve(href) or ""
+        try:
+            if any(one.search(url) for one in follow):
+                found.append(href)
+        except PatternTimeout:
+            undecided += 1
+    return found, undecided
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urljoin
 
+from gossamer import patterns
+from gossamer import url as urls
 from gossamer.login import FORM, Login, Sign, leads
 from gossamer.page import Page
 from gossamer.parsing.limits import TooComplex
@@ -15,10 +16,10 @@ from gossamer.politeness.blocks.own import MOST
 from gossamer.request import split
 from gossamer.road.decide import REDIRECTS
 
-Parse = Callable[[str], str | None]
+Parse = Callable[..., str | None]
 
 
-def lost(login: Login, page: Page, block: Block | None, parse: Parse = lambda url: url) -> str:
+def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
     """What tells that who asked for a page is logged in no more, '' for nothing."""
     if block is not None and block.kind == "login":
         return block.line()
@@ -62,7 +63,7 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""
     if isinstance(sign, re.Pattern):
-        found = sign.search(page.body[:MOST].decode("utf-8", "replace"))
+        found = patterns.found(patterns.compile_(sign), page.body[:MOST].decode("utf-8", "replace"), on_timeout=False)
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
         return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""
@@ -79,7 +80,7 @@ def _has(view: View, query: str) -> bool:
 
 def _target(page: Page, parse: Parse) -> str | None:
     location = page.header("location") if page.status in REDIRECTS else None
-    found = parse(urljoin(page.url, location)) if location is not None else None
+    found = parse(location, page.url) if location is not None else None
     return found if found is not None and found.startswith(("http://", "https://")) else None
 
 

@@ -195,7 +195,11 @@ class Taker:
         if request.use == FILE:
             reason = self.scope.lone(request.url, host)
         else:
-            reason = None if "i" in flags else self.scope.refuse(request.url, host, request.depth, beside)
+            reason = (
+                self.scope.refuse(request.url, host, request.depth, beside)
+                if "i" not in flags
+                else self.scope.unfit(request.url, host)
+            )
         if reason is not None:
             taken.skip(reason)
             if not self._held(reason, request.url, host, request.depth):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
-from urllib.parse import urljoin
 
 import msgspec
 
@@ -32,6 +31,8 @@ from gossamer.visit import Attempt, Claim, Row, Settle, Visit
 
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
+MOST_SITEMAPS = 5000
+"""Sitemaps of one robots.txt that are asked for; the rest is counted as `trap`."""
 
 
 class Reader(Protocol):
@@ -58,7 +59,7 @@ class Visitor:
 
     def __init__(
         self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
-        *, parse: Callable[[str], str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
+        *, parse: Callable[..., str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
         anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
         sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
@@ -124,9 +125,13 @@ class Visitor:
             return
         taken = Taken()
         if self.sitemaps and claim.request.depth == 0:
-            for link in found.sitemaps:
-                if url := self.parse(urljoin(claim.request.url, link)):
-                    self.taker.request(Request(url, use="@sitemap"), taken, flags="i")
+            for link in found.sitemaps[:MOST_SITEMAPS]:
+                if (url := self.parse(link, claim.request.url)) is None:
+                    taken.skip("filter")
+                else:
+                    self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
+            if len(found.sitemaps) > MOST_SITEMAPS:
+                taken.skip("trap", len(found.sitemaps) - MOST_SITEMAPS)
         shut = isinstance(result, Failure) and found.version in access.CLOSED
         outcome = "retry" if not found.holds else "dead" if shut else "done"
         error = result.reason if isinstance(result, Failure) else None
@@ -134,6 +139,8 @@ class Visitor:
         said, why = felt(result)
         settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
         visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
+        if taken.skips:
+            visit.counts = {**{f"skip:{reason}": n for reason, n in taken.skips.items()}, "found": taken.found}
         put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gossamer.errors import UsageError
-from gossamer.masking import mask
+from gossamer.masking import mask, register_in
 from gossamer.parts import FileSink, TableSink
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import Columns
@@ -49,6 +49,7 @@ def parse(spec: str) -> Output:
     >>> parse("books.jsonl"), parse("data:csv"), parse("-")
     (Output(path='books.jsonl', format='jsonl'), Output(path='data', format='csv'), Output(path='-', format='stdout'))
     """
+    register_in(spec)
     if spec in ("-", "-:jsonl"):
         return Output("-", "stdout")
     if spec.startswith("objects:") and len(spec) > len("objects:"):

@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 
 from gossamer.item import is_item, pressed, said
+from gossamer.masking import mask
 from gossamer.parsing.view import NEEDS, View
+from gossamer.patterns import PatternTimeout
 from gossamer.request import Request
 from gossamer.sites.loading import LoadedSite
 
@@ -39,7 +41,10 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
     """Run the page function that reads a page. Never raises."""
     site = loaded.site
     use = view.request_.use
-    function = site.function(view.url, use)
+    try:
+        function = site.function(view.url, use)
+    except PatternTimeout as error:
+        return Parsed(error="parse", detail=f"@site.page of site {site.name}: {error}")
     try:
         missing = lacking(loaded, view)
     except ValueError as error:
@@ -129,4 +134,4 @@ def _detail(path: Path, error: BaseException, function: Callable[..., Any], yiel
         where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
     else:
         where = path.name
-    return f"{where}: {type(error).__name__}: {said(error)}"
+    return mask(f"{where}: {type(error).__name__}: {said(error)}")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from gossamer.page import Page
+from gossamer.patterns import Searcher
+from gossamer.patterns import found as found_in
 from gossamer.politeness.blocks import block
 from gossamer.politeness.blocks.answer import Block, Headers, clip
 
 MOST = 256 << 10
 """Bytes of a page that a site's own signs are looked for in."""
 
-Blocks = bool | Sequence[re.Pattern[str]]
+Blocks = bool | Sequence[Searcher]
 """True: as we know them; False: nothing is one; or patterns of the page's text that are blocks besides. A pattern that begins with `!`
 names what is none: a vendor, a kind, or both (`!login`, `!generic login`)."""
 
@@ -22,6 +23,7 @@ def seen_by(
 ) -> Block | None:  # fmt: skip
     """The block that an answer is, for a site that has its own word on it. `shows` as in `block`.
 
+    >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
     Block(vendor='generic', kind='denied', signs=('site: No robots',))
     """
@@ -37,7 +39,7 @@ def seen_by(
     if not patterns or 300 <= status < 400:
         return None
     text = body[:MOST].decode("utf-8", "replace")
-    sign = next((one.pattern for one in patterns if one.search(text)), None)
+    sign = next((one.pattern for one in patterns if found_in(one, text, on_timeout=False)), None)
     return Block("generic", "denied", (f"site: {clip(sign)}",)) if sign is not None else None
 
 

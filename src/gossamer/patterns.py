@@ -1,0 +1,543 @@
+"""Regular expressions of users and sites, matched against text of the web in bounded time.
+
+The syntax and the meaning are those of Python's `re`: its own parser reads each pattern. Its matcher backtracks, so a hostile text
+can hold it for years (`(a+)+$`). Which matcher runs is decided for each pattern:
+
+re      patterns that are proven to take linear time, and short texts, if a bound on the steps is known
+re2     all others that RE2 can express; it takes linear time on every text
+regex   look-around and back-references, and texts on which RE2 would find something else; ends after `TIMEOUT_S`
+
+Neither re2 nor regex is imported before a pattern needs it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol
+
+TIMEOUT_S: Final = 0.05
+"""Processor time that one text may take."""
+_LEAST_TIMEOUT_S: Final = 0.0005
+"""Time that is left for a pattern that ran out of time again and again."""
+_RECOVERY: Final = 0.05
+"""Share of the wall clock's time that a pattern gets back after it ran out."""
+_ALL_MATCHES_S: Final = 0.1
+"""Processor time in which RE2 finds all matches of a text."""
+_STEPS: Final = 20_000
+"""Steps that backtracking may need: a fraction of a millisecond."""
+_MOST_WIDTH, _MOST_WAYS, _LONG_RUN = 256, 64, 64
+_OTHER: Final = 1 << 128
+"""Stands for all characters beyond ASCII in a set, whose bits 0 to 127 are ASCII's."""
+_ALL: Final = (1 << 129) - 1
+_NEWLINE: Final = 1 << 10
+_SPACES: Final = r"\t-\r\x1c-\x20\x{85}\x{a0}\p{Z}"
+_SPACES_REGEX: Final = r"\t-\r\x1c-\x20\x85\xa0\p{Z}"
+_CLASSES: Final = {"DIGIT": r"\p{Nd}", "WORD": r"\p{L}\p{N}_", "SPACE": _SPACES}
+_ASCII_CLASSES: Final = {"DIGIT": "0-9", "WORD": "0-9A-Za-z_", "SPACE": r"\t-\r\x20"}
+
+
+class PatternTimeout(ValueError):
+    """A text on which a pattern took too long."""
+
+
+class Searcher(Protocol):
+    """What a filter needs of a pattern; `re.Pattern` has it, too."""
+
+    @property
+    def pattern(self) -> str:
+        """The pattern as it was written."""
+
+    def search(self, string: str, /) -> Any:
+        """Something true if the pattern is found. Raises PatternTimeout (never from a `re.Pattern`)."""
+
+
+class Pattern:
+    """A pattern for which `re` might need more than linear time."""
+
+    __slots__ = ("_debt", "_engines", "_since", "_tree", "on_timeout", "pattern", "plain", "short")
+
+    def __init__(self, plain: re.Pattern[str], tree: Any, short: int) -> None:
+        """`short`: texts up to so many characters are left to `re`."""
+        self.plain, self.short, self._tree = plain, short, tree
+        self.pattern = plain.pattern
+        self.on_timeout: Callable[[str], None] | None = None
+        """Called with a line when the pattern took too long, the first time."""
+        self._engines: _Engines | None = None
+        self._debt, self._since = 0.0, 0.0
+
+    def __repr__(self) -> str:
+        return f"patterns.compile({self.pattern!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compile_, (self.plain,)
+
+    @property
+    def flags(self) -> int:
+        """The flags of the pattern, as `re` has them."""
+        return self.plain.flags
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether RE2 cannot express the pattern, so that it runs with a time limit."""
+        return self._made().search is None
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern is found in the text. Raises PatternTimeout."""
+        if len(text) <= self.short:
+            return self.plain.search(text) is not None
+        made = self._made()
+        if made.search is not None and made.agrees(text):
+            return bool(made.search(text.encode()))
+        return self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text)
+
+    def matches(self, text: str) -> list[list[str]]:
+        """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
+        if len(text) <= self.short:
+            return list(map(_groups, self.plain.finditer(text)))
+        made = self._made()
+        if made.spans is not None and made.agrees(text):
+            return self._all(made.spans, text.encode())
+        return self._timed(lambda allowed: list(map(_groups, made.timed().finditer(text, timeout=allowed))), text)
+
+    def _all(self, spans: Callable[[bytes, int], list[tuple[int, int]]], data: bytes) -> list[list[str]]:
+        found, place, end = [], 0, time.thread_time() + _ALL_MATCHES_S
+        while (hit := spans(data, place))[0][0] >= 0:
+            found.append([data[first:last].decode() if first >= 0 else "" for first, last in hit[1:] or hit])
+            place = hit[0][1]
+            if time.thread_time() > end:
+                raise self._over(_ALL_MATCHES_S, len(data))
+        return found
+
+    def _timed(self, look: Callable[[float], Any], text: str) -> Any:
+        now = time.monotonic()
+        self._debt = max(0.0, self._debt - (now - self._since) * _RECOVERY)
+        self._since = now
+        allowed = max(_LEAST_TIMEOUT_S, TIMEOUT_S - self._debt)
+        try:
+            return look(allowed)
+        except TimeoutError:
+            self._debt += allowed
+            raise self._over(TIMEOUT_S, len(text)) from None
+
+    def _over(self, limit: float, length: int) -> PatternTimeout:
+        line = f"the pattern {self.pattern!r} took more than {limit * 1000:.0f} ms on a text of {length} characters"
+        if self.on_timeout is not None:
+            tell, self.on_timeout = self.on_timeout, None
+            tell(line)
+        return PatternTimeout(line)
+
+    def _made(self) -> _Engines:
+        if self._engines is None:
+            self._engines = _Engines(self.plain, self._tree)
+        return self._engines
+
+
+class _Engines:
+    """The matchers of one pattern beside `re`."""
+
+    def __init__(self, plain: re.Pattern[str], tree: Any) -> None:
+        self._plain, self._tree, self._regex = plain, tree, None
+        self.search: Callable[[bytes], bool] | None = None
+        self.spans: Callable[[bytes, int], list[tuple[int, int]]] | None = None
+        writer = _Writer(plain.flags)
+        try:
+            text = writer.sequence(tree, plain.flags).encode()
+            # a repeat of what may be empty gives other groups than `re`, and so does a search behind an empty match
+            spans = tree.getwidth()[0] > 0 and not writer.repeats_empty
+            self._open(text, spans)
+        except (_Inexpressible, UnicodeEncodeError):
+            pass
+        self._any_text, self._ends = not writer.ascii_only, writer.ends
+
+    def _open(self, text: bytes, spans: bool) -> None:
+        import re2
+
+        options = re2.Options()
+        options.log_errors, options.never_capture = False, True
+        native = re2._re2.RE2  # the module's own functions take ten times as long for each call
+        anchor = native.Anchor.UNANCHORED
+        made = native(text, options)
+        if not made.ok():
+            return
+        match = made.Match
+        self.search = lambda data: match(anchor, data, 0, len(data))[0][0] >= 0
+        if spans:
+            options.never_capture = False
+            every = native(text, options).Match
+            self.spans = lambda data, place: every(anchor, data, place, len(data))
+
+    def agrees(self, text: str) -> bool:
+        """Whether RE2 finds in the text what `re` would."""
+        if self._ends and text[-1:] == "\n":  # `$` is before it, too
+            return False
+        if text.isascii():
+            return True
+        if not self._any_text:
+            return False
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def timed(self) -> Any:
+        """The pattern for `regex`."""
+        if self._regex is None:
+            import regex
+
+            try:
+                text = _Writer(self._plain.flags, regex=True).sequence(self._tree, self._plain.flags)
+                self._regex = regex.compile(text, regex.VERSION0)
+            except (_Inexpressible, regex.error):  # a construct of a Python that is newer than this module
+                flags = self._plain.flags & (
+                    re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE
+                )  # others have other numbers
+                self._regex = regex.compile(self._plain.pattern, flags | regex.VERSION0)
+        return self._regex
+
+
+@lru_cache(512)
+def compile_(pattern: str | re.Pattern[str]) -> re.Pattern[str] | Pattern:
+    r"""The pattern with the matcher that fits it. Raises re.error, OverflowError, RecursionError.
+
+    >>> type(compile_(r"/product/\d+$")).__module__, type(compile_(r"(a+)+$")).__module__
+    ('re', 'gossamer.patterns')
+    """
+    plain = re.compile(pattern)
+    text: Any = plain.pattern
+    if isinstance(text, bytes):
+        raise re.error("it is bytes: write it as text")
+    try:
+        tree = import_module("re._parser").parse(text, plain.flags & ~re.DEBUG)
+        short = _short(tree, plain.flags)
+    except Exception:  # noqa: BLE001 - `re` took it, so it is a construct unknown here
+        tree, short = None, 0
+    return plain if short is None else Pattern(plain, tree, short)
+
+
+def matches(pattern: str | re.Pattern[str], text: str) -> Iterator[list[str]]:
+    """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
+    made = compile_(pattern)
+    return map(_groups, made.finditer(text)) if isinstance(made, re.Pattern) else iter(made.matches(text))
+
+
+def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
+    """Whether the pattern is found in the text; `on_timeout` if that took too long."""
+    try:
+        return bool(pattern.search(text))
+    except PatternTimeout:
+        return on_timeout
+
+
+def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
+    """Let `tell` report the first text on which each of the patterns takes too long."""
+    for one in patterns:
+        if isinstance(one, Pattern):
+            one.on_timeout = tell
+
+
+def timed(patterns: Iterable[Searcher]) -> list[Pattern]:
+    """Those of the patterns that run with a time limit."""
+    return [one for one in patterns if isinstance(one, Pattern) and one.is_timed]
+
+
+def _groups(match: Any) -> list[str]:
+    groups = match.groups()
+    return [group or "" for group in groups] if groups else [match[0]]
+
+
+class _Inexpressible(Exception):
+    """A construct that the other matcher lacks."""
+
+
+class _Complex(Exception):
+    """A pattern for which no bound on the steps of `re` is known."""
+
+
+class _Piece(NamedTuple):
+    """A part of a pattern. `first`: characters it may begin with; `run`: these characters, as many as there are."""
+
+    first: int
+    least: int
+    most: int
+    run: bool = False
+    is_end: bool = False
+
+
+def _short(tree: Any, flags: int) -> int | None:
+    """The length of texts on which `re` takes few steps; None: linear time on all."""
+    ways = [1]
+    try:
+        pieces = _pieces(tree, flags, ways)
+    except _Complex:
+        return 0
+    if sum(piece.most for piece in pieces if not piece.run) > _MOST_WIDTH or ways[0] > _MOST_WAYS:
+        return 0
+    clashes, plain_runs, runs = 0, False, 0
+    for number, piece in enumerate(pieces):
+        if piece.run and (then := _first(pieces[number + 1 :])) is not None:  # a run at the end is a match in any case
+            runs |= piece.first
+            clashes += bool(piece.first & then)
+            plain_runs = plain_runs or not piece.first & then
+    starts = _first(pieces)
+    restarts = not _is_anchored(tree, flags) and (starts is None or bool(starts & runs))
+    degree = clashes + plain_runs + (restarts and bool(runs))
+    return None if degree < 2 else int((_STEPS / ways[0]) ** (1 / degree))
+
+
+def _first(pieces: list[_Piece]) -> int | None:
+    """The characters with which pieces may begin; None if they may all be empty, so that they match in any case."""
+    found = 0
+    for piece in pieces:
+        found |= piece.first
+        if piece.least or piece.is_end:
+            return found
+    return None
+
+
+def _is_anchored(tree: Any, flags: int) -> bool:
+    op, av = tree[0] if len(tree) else (None, None)
+    if str(op) != "AT":
+        return False
+    return str(av) == "AT_BEGINNING_STRING" or (str(av) == "AT_BEGINNING" and not flags & re.MULTILINE)
+
+
+def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
+    """The parts in their order; `ways[0]` is multiplied by the number of ways in which bounded parts match."""
+    found: list[_Piece] = []
+    for op, av in tree:
+        name = str(op)
+        if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+            found.append(_Piece(_set(name, av, flags), 1, 1))
+        elif name == "AT":
+            if str(av) in ("AT_END", "AT_END_STRING"):
+                found.append(_Piece(_NEWLINE, 0, 0, is_end=True))
+        elif name == "SUBPATTERN":
+            found += _pieces(av[3], (flags | av[1]) & ~av[2], ways)
+        elif name == "BRANCH":
+            found.append(_either([_pieces(one, flags, ways) for one in av[1]], ways))
+        elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+            least, most, body = int(av[0]), int(av[1]), _pieces(av[2], flags, ways)
+            if len(body) == 1 and body[0][1:] == (1, 1, False, False):
+                ways[0] *= 1 if most > _LONG_RUN else most - least + 1
+                found.append(_Piece(body[0].first, least, most, most > _LONG_RUN))
+            elif most == 1:
+                found.append(_either([body, []] if least == 0 else [body], ways))
+            else:
+                raise _Complex
+        else:
+            raise _Complex
+    return found
+
+
+def _either(choices: list[list[_Piece]], ways: list[int]) -> _Piece:
+    if any(piece.run or piece.is_end for one in choices for piece in one):
+        raise _Complex
+    ways[0] *= len(choices)
+    first = 0
+    for one in choices:
+        known = _first(one)
+        first |= _union(one) if known is None else known
+    return _Piece(
+        first, min(sum(p.least for p in one) for one in choices), max(sum(p.most for p in one) for one in choices)
+    )
+
+
+def _union(pieces: list[_Piece]) -> int:
+    found = 0
+    for piece in pieces:
+        found |= piece.first
+    return found
+
+
+def _set(name: str, av: Any, flags: int) -> int:
+    """The characters that an item of a pattern stands for."""
+    if name == "ANY":
+        return _ALL if flags & re.DOTALL else _ALL & ~_NEWLINE
+    if name in ("LITERAL", "NOT_LITERAL"):
+        found = _span(av, av, flags)
+        return found if name == "LITERAL" else (_ALL & ~found) | (_OTHER if av > 127 or flags & re.IGNORECASE else 0)
+    found, negated = 0, False
+    for op, value in av:
+        kind = str(op)
+        if kind == "NEGATE":
+            negated = True
+        elif kind in ("LITERAL", "RANGE"):
+            found |= _span(*(value if kind == "RANGE" else (value, value)), flags)
+        elif kind == "CATEGORY":
+            found |= _category(str(value))
+        else:
+            raise _Complex
+    return (_ALL & ~found) | _OTHER if negated else found
+
+
+def _span(low: int, high: int, flags: int) -> int:
+    found = _OTHER if high > 127 else 0
+    for code in range(low, min(high, 127) + 1):
+        found |= 1 << code
+        if flags & re.IGNORECASE and (char := chr(code)).isalpha():
+            found |= 1 << ord(char.swapcase())
+            found |= _OTHER if char in "iksIKS" else 0
+    if flags & re.IGNORECASE and high > 127:  # letters beyond ASCII that are the same as i, k, s in another case
+        found |= _span(105, 105, 0) | _span(107, 107, 0) | _span(115, 115, 0)
+        found |= _span(73, 73, 0) | _span(75, 75, 0) | _span(83, 83, 0)
+    return found
+
+
+@lru_cache(16)
+def _category(name: str) -> int:
+    kind = re.compile({"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}[name.rpartition("_")[2]])
+    found = sum(1 << code for code in range(128) if kind.match(chr(code)))
+    return (_ALL & ~found) if "_NOT_" in name else found | _OTHER
+
+
+class _Writer:
+    """Writes a parsed pattern for RE2, or for regex."""
+
+    def __init__(self, flags: int, *, regex: bool = False) -> None:
+        self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
+        self.ascii_only = bool(flags & re.ASCII)
+        """Only on ASCII does RE2 find the same."""
+        self.ends = self.repeats_empty = False
+        """Whether it has a `$`; whether it repeats what may be empty."""
+
+    def sequence(self, tree: Any, flags: int) -> str:
+        """The items one after the other. Raises _Inexpressible."""
+        if tree is None:
+            raise _Inexpressible
+        return "".join(self.item(str(op), av, flags) for op, av in tree)
+
+    def item(self, name: str, av: Any, flags: int) -> str:
+        """One item. Raises _Inexpressible."""
+        if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
+            return self._chars(name, av, flags)
+        if name == "AT":
+            return self._at(str(av), flags)
+        if name == "SUBPATTERN":
+            group, more, less, body = av
+            inner = self.sequence(body, (flags | more) & ~less)
+            return f"({inner})" if group is not None else f"(?:{inner})"
+        if name == "BRANCH":
+            return f"(?:{'|'.join(self.sequence(one, flags) for one in av[1])})"
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            return self._repeat(name, av, flags)
+        if self.regex:
+            return self._special(name, av, flags)
+        raise _Inexpressible
+
+    def _repeat(self, name: str, av: Any, flags: int) -> str:
+        least, most, body = int(av[0]), av[1], av[2]
+        if name == "POSSESSIVE_REPEAT" and not self.regex:
+            raise _Inexpressible
+        self.repeats_empty = self.repeats_empty or body.getwidth()[0] == 0
+        endless = str(most) == "MAXREPEAT"
+        if not self.regex and max(least, 0 if endless else int(most)) > 1000:
+            raise _Inexpressible
+        times = {(0, True): "*", (1, True): "+"}.get((least, endless)) or f"{{{least},{'' if endless else int(most)}}}"
+        sign = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}[name]
+        return f"(?:{self.sequence(body, flags)}){times}{sign}"
+
+    def _at(self, name: str, flags: int) -> str:
+        if name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
+            return "(?m:^)" if name == "AT_BEGINNING" and flags & re.MULTILINE else r"\A"
+        if name == "AT_END_STRING":
+            return r"\Z" if self.regex else r"\z"
+        if name == "AT_END":
+            if flags & re.MULTILINE:
+                return "(?m:$)"
+            self.ends = True
+            return r"(?=\n?\Z)" if self.regex else r"\z"
+        if name not in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
+            raise _Inexpressible
+        if not self.regex:
+            self.ascii_only = True
+            if name == "AT_NON_BOUNDARY":  # of an empty text Pythons differ
+                raise _Inexpressible
+            return r"\b"
+        word = f"[{_ASCII_CLASSES['WORD'] if flags & re.ASCII else _CLASSES['WORD']}]"
+        edge = f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
+        return edge if name == "AT_BOUNDARY" else f"(?!{edge})(?s:(?=.)|(?<=.))"
+
+    def _special(self, name: str, av: Any, flags: int) -> str:
+        if name in ("ASSERT", "ASSERT_NOT"):
+            sign = ("<" if av[0] < 0 else "") + ("=" if name == "ASSERT" else "!")
+            return f"(?{sign}{self.sequence(av[1], flags)})"
+        if name == "ATOMIC_GROUP":
+            return f"(?>{self.sequence(av, flags)})"
+        if name == "GROUPREF":
+            return f"(?i:\\g<{av}>)" if flags & re.IGNORECASE else f"(?:\\g<{av}>)"
+        if name == "GROUPREF_EXISTS":
+            other = self.sequence(av[2], flags) if av[2] is not None else ""
+            return f"(?({av[0]}){self.sequence(av[1], flags)}|{other})"
+        if name == "FAILURE":
+            return "(?!)"
+        raise _Inexpressible
+
+    def _chars(self, name: str, av: Any, flags: int) -> str:
+        if flags & re.IGNORECASE:
+            self.ascii_only = True
+        if name == "ANY":
+            return "(?s:.)" if flags & re.DOTALL else r"[^\n]"
+        if name in ("LITERAL", "NOT_LITERAL"):
+            text = f"[{'^' if name == 'NOT_LITERAL' else ''}{self._char(av, flags)}]"
+        elif self.regex:
+            text = self._set(av, flags)
+        else:
+            text = f"[{''.join(self._member(str(op), value, flags) for op, value in av)}]"
+        return f"(?i:{text})" if flags & re.IGNORECASE else text
+
+    def _set(self, members: Any, flags: int) -> str:
+        """A set for regex, in which a negated category is a choice of its own."""
+        plain, choices, negated = "", [], False
+        for op, value in members:
+            if str(op) == "NEGATE":
+                negated = True
+            elif str(op) == "CATEGORY" and "_NOT_" in str(value):
+                choices.append(f"[^{self._category(str(value), flags)}]")
+            else:
+                plain += self._member(str(op), value, flags)
+        if not choices:
+            return f"[{'^' if negated else ''}{plain}]"
+        either = "|".join([f"[{plain}]", *choices] if plain else choices)
+        return f"(?:(?!{either})(?s:.))" if negated else f"(?:{either})"
+
+    def _category(self, name: str, flags: int) -> str:
+        kind = name.rpartition("_")[2]
+        return (_ASCII_CLASSES if flags & re.ASCII else {**_CLASSES, "SPACE": self._spaces})[kind]
+
+    def _member(self, name: str, value: Any, flags: int) -> str:
+        if name == "NEGATE":
+            return "^"
+        if name == "LITERAL":
+            return self._char(value, flags)
+        if name == "RANGE":
+            return f"{self._char(value[0], flags)}-{self._char(value[1], flags)}"
+        if name != "CATEGORY":
+            raise _Inexpressible
+        if "_NOT_" in str(value):
+            return self._all_but(str(value).rpartition("_")[2], flags)
+        return self._category(str(value), flags)
+
+    def _all_but(self, kind: str, flags: int) -> str:
+        """The complement of a category as members of a set."""
+        if flags & re.ASCII:
+            members = {"DIGIT": r"\x00-/:-\x{10ffff}", "SPACE": r"\x00-\x08\x0e-\x1f!-\x{10ffff}"}
+            return members.get(kind) or r"\x00-/:-@\[-\^`{-\x{10ffff}"
+        self.ascii_only = self.ascii_only or kind != "DIGIT"
+        members = {"DIGIT": r"\P{Nd}", "SPACE": r"\x00-\x08\x0e-\x1b!-\x7f", "WORD": r"\x00-/:-@\[-\^`{-\x7f"}
+        return members[kind]
+
+    def _char(self, code: int, flags: int) -> str:
+        if code > 127 and flags & re.IGNORECASE and not self.regex:
+            raise _Inexpressible
+        if 0xD800 <= code < 0xE000:
+            raise _Inexpressible
+        if 48 <= code < 58 or 65 <= code < 91 or 97 <= code < 123:
+            return chr(code)
+        if not self.regex:
+            return f"\\x{{{code:x}}}"
+        return f"\\x{code:02x}" if code < 256 else f"\\U{code:08x}"
