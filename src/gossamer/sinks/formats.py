@@ -168,11 +168,13 @@ def open_output(
             path, lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner), tuple(columns)
         )
     if form == "parquet":
+        from gossamer.sinks.aside import Aside
         from gossamer.sinks.parquet import Parquet
 
+        refuse = Aside(folder).refuse
         return FileOutput(
             path,
-            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner),
+            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner, refuse=refuse),
             tuple(columns),
         )
     if form == "sqlite":
