@@ -77,7 +77,7 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
                 f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
             )
     if missing := [column for column in columns if cut(column.name) not in known]:
-        added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind in missing)
+        added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind, _ in missing)
         base.execute(f"ALTER TABLE {called} {added}")
     return [column for column, _, own in found if not own and column not in names]
 

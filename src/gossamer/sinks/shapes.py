@@ -147,6 +147,48 @@ def _digits(marks: Sequence[Any]) -> tuple[int, int]:
     return 0, 0
 
 
+def of_value(value: Any) -> Shape | None:
+    """The shape of a value that a store's reader gives; None: a null tells nothing. Objects are JSON."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        found: Shape | None = None
+        for one in value:
+            if (part := of_value(one)) is not None:
+                found = part if found is None else joined(found, part)
+        return JSON if found is None or found.kind == "json" else Shape("list", (("item", found),))
+    kind = _LEAVES.get(type(value), "json")
+    if kind == "decimal" and value.is_finite():
+        scale = max(0, -value.as_tuple().exponent)
+        whole = max(0, value.adjusted() + 1)
+        return Shape("decimal", digits=(whole + scale, scale) if 0 < whole + scale <= 76 else (0, 0))
+    return Shape("float") if kind == "int" and not -_WIDE <= value < _WIDE else Shape(kind)
+
+
+def joined(one: Shape, other: Shape) -> Shape:
+    """The shape of values of both."""
+    if one == other:
+        return one
+    kinds = {one.kind, other.kind}
+    if kinds == {"decimal"}:
+        scale = max(one.digits[1], other.digits[1])
+        whole = max(one.digits[0] - one.digits[1], other.digits[0] - other.digits[1])
+        fits = one.digits[0] and other.digits[0] and whole + scale <= 76
+        return Shape("decimal", digits=(whole + scale, scale) if fits else (0, 0))
+    if kinds == {"int", "decimal"}:
+        number = one if one.kind == "decimal" else other
+        scale = number.digits[1]
+        return Shape(
+            "decimal", digits=(max(number.digits[0], 19 + scale), scale) if number.digits[0] and scale <= 57 else (0, 0)
+        )
+    if kinds <= {"int", "float", "decimal"}:
+        return Shape("float") if "decimal" not in kinds else Shape("decimal")
+    if kinds == {"list"}:
+        part = joined(one.parts[0][1], other.parts[0][1])
+        return JSON if part.kind == "json" else Shape("list", (("item", part),))
+    return JSON
+
+
 def natural(shape: Shape, value: Any) -> Any:
     """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are None. Raises ValueError for a
     value that is not of the shape.
