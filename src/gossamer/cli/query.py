@@ -126,8 +126,8 @@ def sources(folder: Path) -> list[str]:
 
 
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same. `natural`: values have the types of the
-    output, not those of JSON."""
+    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same. `natural`: values have the types of
+    the output, not those of JSON."""
     from gossamer.errors import ConfigError
     from gossamer.querying.sources import natural_rows_of, rows_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal
 from functools import partial
@@ -19,7 +19,7 @@ from gossamer.extras import install
 from gossamer.item import ready
 from gossamer.masking import mask
 from gossamer.querying.stores import stored
-from gossamer.sinks.columns import EXTRA
+from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
 from gossamer.sinks.formats import guarded, parse
 from gossamer.sinks.history import TAKEN
@@ -52,6 +52,17 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
             yield row if form == "jsonl" else _with_extra(row)  # JSON lines have a place for each field
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def retyped(row: Row, columns: Sequence[Column]) -> Row:
+    """A row of a store that has texts alone for some types, with the types of its columns."""
+    found = dict(row)
+    for column in columns:
+        value = row.get(column.name)
+        if isinstance(value, str) and column.type in ("json", "strings", "int", "float", "decimal", "bool"):
+            with contextlib.suppress(msgspec.DecodeError):
+                found[column.name] = parsed(value)
+    return found
 
 
 def _with_extra(row: Row) -> Row:

@@ -23,6 +23,10 @@ _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
 
 def stored(at: Place) -> Iterator[Row]:
     """The rows of a store, with the values that its driver reads. Raises ConfigError where it cannot be read."""
+    if "***" in at.url:
+        raise ConfigError(
+            f"{at.where}: its password was not kept; crawl with -o and a reference to it, as ${{env:NAME}}"
+        )
     reader = READERS.get(at.kind)
     if reader is None:
         raise ConfigError(f"{at.where}: what was sent there cannot be read back; crawl with a second -o that can")
@@ -90,7 +94,6 @@ def _mongodb(at: Place) -> Iterator[Row]:
 
 
 def _cassandra(at: Place) -> Iterator[Row]:
-    from cassandra.query import dict_factory
     from cassandra.util import Date, SortedSet
 
     from gossamer.sinks.cassandra import Cassandra
@@ -109,11 +112,12 @@ def _cassandra(at: Place) -> Iterator[Row]:
             "SELECT table_name, column_name FROM system_schema.columns WHERE keyspace_name = %s", (driver._keyspace,)
         )
         tables = sorted({table for table, column in found if column == "_key"})
-        session.row_factory = dict_factory
         for table in tables:
             if _named(at.given.get("table", ""), table):
-                for row in session.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - a name out of the catalogue, quoted
-                    yield _whole({name: natural(value) for name, value in row.items()})
+                rows = session.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - a name out of the catalogue, quoted
+                names = rows.column_names
+                for row in rows:
+                    yield _whole({name: natural(value) for name, value in zip(names, row, strict=True)})
 
 
 def _valkey(at: Place) -> Iterator[Row]:

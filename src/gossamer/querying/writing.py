@@ -22,8 +22,8 @@ def write(
 ) -> tuple[int, list[str]]:  # fmt: skip
     """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
 
-    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows with values that do not fit are kept.
-    Raises UsageError, SinkError, DiskFull.
+    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows with values that do not fit are
+    kept. Raises UsageError, SinkError, DiskFull.
     """
     import os
 

@@ -311,7 +311,8 @@ def _same(value: Any) -> Any:
 
 _FIT: dict[str, Any] = dict.fromkeys(_TYPES, _same) | {
     "time": _time, "decimal": lambda value: None if value is None else Decimal(value),
-    "date": lambda value: None if value is None else date.fromisoformat(value), "uuid": lambda value: None if value is None else UUID(value),
+    "date": lambda value: None if value is None else date.fromisoformat(value),
+    "uuid": lambda value: None if value is None else UUID(value),
 }  # fmt: skip
 
 

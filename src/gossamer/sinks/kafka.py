@@ -1,6 +1,6 @@
 """Kafka: pages and items as JSON, each exactly once for readers of committed messages; with the extra `kafka`.
 
-Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so that a compacted topic keeps the newest row of
+Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so a compacted topic keeps the newest row of
 each; `?key=item` by kind and key, for topics with several kinds; `?key=FIELD` by any field of the row, by `_key` where it has none.
 
 A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a group of its own

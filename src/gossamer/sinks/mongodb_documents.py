@@ -54,8 +54,8 @@ def document(
     number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False, *,
     shapes: Mapping[str, Shape] | None = None, unfit: list[str] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text, as in collections of an earlier
-    gossamer. A value that BSON cannot hold is null, JSON text below `_extra`, and a line in `unfit`."""
+    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text, as in collections of an
+    earlier gossamer. A value that BSON cannot hold is null, JSON text below `_extra`, and a line in `unfit`."""
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored(row, state)}
     if "_id" in whole:  # the key's place

@@ -7,9 +7,9 @@ is cut, also when the store itself lost its last second (the journal of a part i
 A journal holds JSON lines, and an Arrow batch where many records come at once: `rows.frames`.
 Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a part they see is whole.
 
-Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is decimal128(38, 9) unless `Digits` says more;
-moments are UTC microseconds; what has no one type is JSON text. A folder that has parts keeps their types. A value that does not fit its
-column is null there and kept in `_extra`, and `refuse` hears of the row.
+Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is decimal128(38, 9) unless `Digits` says
+more; moments are UTC microseconds; what has no one type is JSON text. A folder that has parts keeps their types.
+A value that does not fit its column is null there and kept in `_extra`, and `refuse` hears of the row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Natural types of item fields: the type that an annotation stands for, and values of that type.
 
-Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads the shape of a column and turns
-each value into the Python value that its driver writes.
+Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads the shape of a column and
+turns each value into the Python value that its driver writes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MAPS = (dict, Mapping)
 class Shape(NamedTuple):
     """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map struct.
 
-    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`: precision and scale of a decimal;
-    precision 0 means that the annotation gives none.
+    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`: precision and scale of a
+    decimal; precision 0 means that the annotation gives none.
     """
 
     kind: str

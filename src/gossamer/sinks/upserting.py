@@ -173,7 +173,8 @@ class HistoryUpserts(Upserts):
 
 class Table:
     """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`. `strict`: the
-    store reads its JSON columns. `fits`: what the store's types hold, as of `rows.fitted`; `misfits` gets the rows with values that do not fit."""
+    store reads its JSON columns. `fits`: what the store's types hold, as of `rows.fitted`; `misfits` gets the rows with values that do
+    not fit."""
 
     def __init__(
         self, kind: str, columns: Columns, fits: Mapping[str, Fit], misfits: list[Misfit], *, whole: bool = False, strict: bool = False
