@@ -103,8 +103,8 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some table has rules that somebody gave
-        it; rows that it refuses are kept aside. (Not always so: what a savepoint keeps costs 2 us a row.)"""
+        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some table has rules that somebody
+        gave it; rows that it refuses are kept aside. (Not always so: what a savepoint keeps costs 2 us a row.)"""
         self._misfits.clear()
         with self._transaction() as base:
             for kind, group in kinds.items():
