@@ -153,6 +153,8 @@ def equal(was: Any, now: Any) -> bool:
         return True
     if isinstance(was, list | dict) and isinstance(now, str):
         return equal(was, parsed(now))
+    if type(was) is date and isinstance(now, str) and now == f"{was}T00:00:00.000Z":
+        return True  # MongoDB has no dates, but moments
     if isinstance(was, datetime) and isinstance(now, str):
         return datetime.fromisoformat(now) == was  # one without a zone is an error here
     if not isinstance(now, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal
 from functools import partial
@@ -42,7 +42,12 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
         yield from (_with_extra(row) for row in stored(place(spec)))
         return
     tables = partial(_tables, guard=guarded(spec))
-    reader = {"jsonl": _lines, "csv": tables, "parquet": _parts, "sqlite": _database}.get(form)
+    reader: Callable[[Path], Iterator[Row]] | None = {
+        "jsonl": _lines,
+        "csv": tables,
+        "parquet": _parts,
+        "sqlite": _database,
+    }.get(form)
     if reader is None or "://" in path:
         raise ConfigError(f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can")
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):

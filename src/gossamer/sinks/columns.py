@@ -99,7 +99,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tup
 
     `compared`: a step of their site marks those that say the same.
     """
-    more = tuple(Column(f"_{name}", kind) for name, kind in _GROUP) if compared else ()
+    more = tuple(Column(f"_{one.name}", one.type) for one in _GROUP) if compared else ()
     kinds: dict[str, dict[str, Column]] = {}
     for item in items:
         hints = hints_of(item)

@@ -110,6 +110,7 @@ def fitted(
         if value is None or value is msgspec.UNSET:
             row[name] = None
             continue
+        found: Any
         if strict and kind == "json":
             found = text(value)
         elif shape is not None and fits is None:
