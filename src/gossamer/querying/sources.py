@@ -31,6 +31,9 @@ Row = dict[str, Any]
 
 def rows_of(spec: str) -> Iterator[Row]:
     """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError when it cannot be read."""
+    if parse(spec).format == "jsonl":
+        yield from natural_rows_of(spec)
+        return
     for row in natural_rows_of(spec):
         yield {name: _said(value) for name, value in row.items()}
 
@@ -42,12 +45,13 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
         yield from (_with_extra(row) for row in stored(place(spec)))
         return
     tables = partial(_tables, guard=guarded(spec))
-    reader: Callable[[Path], Iterator[Row]] | None = {
+    readers: dict[str, Callable[[Path], Iterator[Row]]] = {
         "jsonl": _lines,
         "csv": tables,
         "parquet": _parts,
         "sqlite": _database,
-    }.get(form)
+    }
+    reader = readers.get(form)
     if reader is None or "://" in path:
         raise ConfigError(f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can")
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
