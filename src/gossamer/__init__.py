@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.api import crawl, run
     from gossamer.assets import File, Image, Ref
     from gossamer.errors import GossamerError
-    from gossamer.item import Fresh, Item
+    from gossamer.item import Digits, Fresh, Item
     from gossamer.login import Login
     from gossamer.request import Request
     from gossamer.site import Site
@@ -28,6 +28,7 @@ _HOMES = {
     "File": "gossamer.assets",
     "Image": "gossamer.assets",
     "Ref": "gossamer.assets",
+    "Digits": "gossamer.item",
     "Fresh": "gossamer.item",
     "Item": "gossamer.item",
     "Login": "gossamer.login",
@@ -40,6 +41,7 @@ _HOMES = {
 _ROOMS = ("url", "politeness", "parsing", "identity", "pipeline")
 
 __all__ = [
+    "Digits",
     "File",
     "Fresh",
     "GossamerError",

@@ -78,6 +78,18 @@ class Fresh:
         return "it lies in the future" if 0 < now < at - AHEAD else None
 
 
+class Digits:
+    """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has 12 at most, 2 of them after the point.
+
+    Parquet makes a column of it (`decimal128(12, 2)`). Raises ValueError.
+    """
+
+    def __init__(self, precision: int, scale: int) -> None:
+        if not (0 < precision <= 76 and 0 <= scale <= precision):
+            raise ValueError(f"Digits({precision}, {scale}): 1 to 76 digits, none or some of them after the point")
+        self.precision, self.scale = precision, scale
+
+
 def is_item(thing: Any) -> bool:
     """Whether a value is an item: a dict, or an object of a class of items."""
     return isinstance(thing, dict | msgspec.Struct) or is_class(type(thing))

@@ -235,7 +235,7 @@ def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
     [
         (["nobody"], "there is no crawl nobody"), ([], "kept pages"), (["--archive", "nothing", "--site", "shop.py"], "there is nothing"),
         (["--archive", "pages.warc.gz"], "--site FILE"), (["--archive", "pages.warc.gz", "--site", "none.py"], "no such site file"),
-        (["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"], "no such file of JSON lines"),
+        (["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"], "there is no such output"),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "keeps pages"),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "--processes", "many"], "1 to 256"),
         (["--archive", "shop.py", "--site", "shop.py"], "only of a WARC"),

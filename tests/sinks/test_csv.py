@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.errors import SinkError
+from gossamer.errors import SinkError, UsageError
+from gossamer.querying.sources import rows_of
 from gossamer.sinks.columns import MOST, item_columns, page_columns
-from gossamer.sinks.csv import FORMULA, Csv, field, records
+from gossamer.sinks.csv import FORMULA, Csv, field, records, unguarded
+from gossamer.sinks.formats import open_output
 from sinks.made import Book, book, loose, page
 
 BOOK = item_columns([Book])["book"]
@@ -36,16 +38,52 @@ def test_any_text_reads_back_and_is_no_formula(rows: list[list[str]]) -> None:
     data = records([[field(value) for value in row] for row in rows])
     assert data == b"" or data.endswith(b"\r\n")
     found = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
-    assert found == [["'" + value if value[:1] and value[0] in FORMULA else value for value in row] for row in rows]
-    assert not any(value[:1] in tuple(FORMULA) for row in found for value in row)
+    assert [[unguarded(value) for value in row] for row in found] == rows
+    assert not any(value[:1] in tuple(FORMULA) and any(map(str.isalpha, value)) for row in found for value in row)
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\0=1", '=HYPERLINK("x")', "＝1"]
+    "text",
+    [
+        "=1+1",
+        "+A1",
+        "-1+cmd|x",
+        "+",
+        "--",
+        "+1*2",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "\0=1",
+        '=HYPERLINK("x")',
+        "＝1",
+    ],
 )
 def test_formulas_are_text(text: str, tmp_path: Path) -> None:
     row = written(tmp_path / "out.csv", [book(1, title=text)])[0]
     assert row["title"] == "'" + text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["+49 30 1234", "-5", "+1 (555) 123-45.67", "-1.5", "+2E10", "-1e-5", "+49/30", "-5%", "+02:00", "-1,234.50"],
+)
+def test_numbers_and_telephone_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
+    """Seen red: each had a quote before it."""
+    row = written(tmp_path / "out.csv", [book(1, title=text, upc=text)])[0]
+    assert (row["title"], row["upc"]) == (text, text)
+    assert unguarded(text) == text
+
+
+def test_guard_no_writes_all_text_as_it_is(tmp_path: Path) -> None:
+    spec = f"{tmp_path}/out.csv?guard=no"
+    (sink, part), *_ = open_output(spec, {"book": BOOK}).route([book(1, title="=1+1", tags=["-x"])])  # type: ignore[union-attr]
+    sink.close(sink.append(sink.prepare(), part))
+    assert read(tmp_path / "out.book.csv")[0]["title"] == "=1+1"
+    assert [one["title"] for one in rows_of(spec)] == ["=1+1"]
+    with pytest.raises(UsageError, match="guard=no"):
+        open_output(f"{tmp_path}/out.csv?gard=no", {})
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:

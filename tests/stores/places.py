@@ -12,6 +12,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,10 @@ class Mongo(Place):
         self.spec = f"{self.server.url}/db"
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        return list(self.server.rows("db", kind))
+        return [
+            {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
+            for row in self.server.rows("db", kind)
+        ]
 
     def noted(self, kind: str, key: str) -> bool:
         return bool(self.server.ask("db", kind, lambda rows: rows.update_one({"_id": key}, {"$set": {"note": "mine"}})))

@@ -86,7 +86,7 @@ def export(
     from gossamer.cli.show import put_json
     from gossamer.frontier.living import spared
     from gossamer.querying.filters import all_of
-    from gossamer.querying.writing import write
+    from gossamer.querying.writing import inferred, write
     from gossamer.sinks.formats import parse
 
     if what not in ("items", "attempts", "pages"):
@@ -95,7 +95,9 @@ def export(
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
     spared(folder.parent, parse(file).path)
-    count, files = write(file, what, rows, [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"])
+    taken = [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"]
+    columns = inferred(kept(folder, what, natural=True)) if what == "items" and parse(file).format != "jsonl" else None
+    count, files = write(file, what, rows, taken, items=columns, folder=str(folder))
     if as_json:
         put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
     else:
@@ -123,19 +125,20 @@ def sources(folder: Path) -> list[str]:
     return noted(folder).outputs if (folder / NAME).exists() else []
 
 
-def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
-    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same."""
+def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same. `natural`: values have the types of
+    the output, not those of JSON."""
     from gossamer.errors import ConfigError
-    from gossamer.querying.sources import rows_of
+    from gossamer.querying.sources import natural_rows_of, rows_of
 
     if what == "attempts":
         path = folder / "attempts.jsonl"
         yield from rows_of(f"{path}:jsonl") if path.exists() else ()
         return
-    sign = "_key" if what == "items" else "requested_url"
+    sign = "_kind" if what == "items" else "requested_url"
     specs, problem = sources(folder), None
     for spec in specs:
-        rows = rows_of(spec)
+        rows = natural_rows_of(spec) if natural else rows_of(spec)
         try:
             first = next((row for row in rows if sign in row), None)
         except ConfigError as error:
@@ -148,7 +151,7 @@ def kept(folder: Path, what: str) -> Iterator[dict[str, Any]]:
     if problem is not None:
         raise problem
     if not specs:
-        raise UsageError(f"{folder.name} has no output in a file: crawl with -o FILE; databases are asked themselves")
+        raise UsageError(f"{folder.name} has no output that can be read: crawl with -o")
 
 
 def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,11 @@ from gossamer.cli.words import Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.reparsing.running import Run, State, Told
+    from gossamer.sites.loading import LoadedSite
+    from gossamer.sites.noted import Noted
 
 Archive = Annotated[
     str | None, Option("--archive", metavar="PATH", help="Stored pages: a WARC, a folder of them, objects, s3://...")
@@ -23,7 +27,8 @@ Over = Annotated[
     list[str] | None, Option("-O", "--overwrite", metavar="FILE", help="The same, written anew; repeatable.")
 ]
 Old = Annotated[
-    str | None, Option("--old", metavar="FILE", help="Items to compare with, JSON lines (default: the crawl's).")
+    str | None,
+    Option("--old", metavar="FILE", help="Items to compare with, any output that can be read (default: the crawl's)."),
 ]
 Processes = Annotated[str | None, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")]
 SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
@@ -77,16 +82,49 @@ def made(
     if archive is None and not known.archives:
         raise UsageError(f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH")
     where = [local(archive, folder)] if archive is not None else there(known.archives, folder)
-    before = Path(old) if old is not None else Path(known.items) if known.items else None
-    if before is not None and not before.is_file():
-        if old is not None:
-            raise UsageError(f"--old {old}: there is no such file of JSON lines")
-        before = None
+    before = former(old, known, folder / "reparse", sites)
     count = count_of(processes)
     outputs = [(spec, False) for spec in output] + [(spec, True) for spec in overwrite]
     for spec, over in outputs:
         refuse(spec, over, Path(settings.data), [*known.outputs, *([f"{before}:jsonl"] if before else ())])
     return Run(folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh)
+
+
+def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
+    """The JSON lines of the items to compare with: those of `--old`, else of the first output of the crawl that can be read. Rows of other
+    formats are copied into the folder of the run."""
+    from gossamer.errors import ConfigError
+    from gossamer.querying.sources import retyped, rows_of
+    from gossamer.sinks.formats import parse
+    from gossamer.sinks.jsonl import encode
+    from gossamer.storing import item_columns
+
+    if old is not None and (Path(old).is_file() and not old.endswith((".csv", ".sqlite"))):
+        return Path(old)
+    if old is None and known.items and Path(known.items).is_file():
+        return Path(known.items)
+    for spec in [old] if old is not None else known.outputs:
+        path, _ = parse(spec)
+        if "://" not in path and not Path(path).exists() and not [*Path(path).parent.glob(f"{Path(path).stem}.*")]:
+            if old is not None:
+                raise UsageError(f"--old {old}: there is no such output")
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        before, count = folder / "before.jsonl", 0
+        columns = item_columns(item for site in sites for items in site.items.values() for item in items)
+        try:
+            with before.open("wb") as file:
+                for row in rows_of(spec):
+                    if "_kind" in row and "_key" in row:
+                        file.write(encode([retyped(row, columns.get(row["_kind"], ()))]))
+                        count += 1
+        except ConfigError:
+            if old is not None:
+                raise
+            continue
+        if count:
+            return before
+    return None
 
 
 def named(data: Path, crawl: str | None, archive: str | None) -> Path:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +16,67 @@ import msgspec
 
 from gossamer.errors import ConfigError
 from gossamer.extras import install
-from gossamer.sinks.columns import EXTRA
+from gossamer.item import ready
+from gossamer.masking import mask
+from gossamer.querying.stores import stored
+from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
-from gossamer.sinks.formats import parse
+from gossamer.sinks.formats import guarded, parse
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import number, parsed
+from gossamer.sinks.place import FORMS, place
 
 Row = dict[str, Any]
 
 
 def rows_of(spec: str) -> Iterator[Row]:
-    """The rows of an output, named as after `-o`. Raises ConfigError when it cannot be read."""
+    """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError when it cannot be read."""
+    if parse(spec).format == "jsonl":
+        yield from natural_rows_of(spec)
+        return
+    for row in natural_rows_of(spec):
+        yield {name: _said(value) for name, value in row.items()}
+
+
+def natural_rows_of(spec: str) -> Iterator[Row]:
+    """The rows of an output with the values that its usual reader has: dates, decimals, bytes. Raises ConfigError."""
     path, form = parse(spec)
-    reader = {"jsonl": _lines, "csv": _tables, "parquet": _parts, "sqlite": _database}.get(form)
+    if form in FORMS:
+        yield from (_with_extra(row) for row in stored(place(spec)))
+        return
+    tables = partial(_tables, guard=guarded(spec))
+    readers: dict[str, Callable[[Path], Iterator[Row]]] = {
+        "jsonl": _lines,
+        "csv": tables,
+        "parquet": _parts,
+        "sqlite": _database,
+    }
+    reader = readers.get(form)
     if reader is None or "://" in path:
-        raise ConfigError(f"{path}: its rows are not for reading here; ask the store itself")
+        raise ConfigError(f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can")
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
         raise ConfigError(f"{path} is no plain file: it cannot be read again")
     try:
         for row in reader(Path(path)):
-            extra = None if form == "jsonl" else row.pop(EXTRA, None)  # JSON lines have a place for each field
-            yield row if not extra else row | _loose(extra)
+            yield row if form == "jsonl" else _with_extra(row)  # JSON lines have a place for each field
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def retyped(row: Row, columns: Sequence[Column]) -> Row:
+    """A row of a store that has texts alone for some types, with the types of its columns."""
+    found = dict(row)
+    for column in columns:
+        value = row.get(column.name)
+        if isinstance(value, str) and column.type in ("json", "strings", "int", "float", "decimal", "bool"):
+            with contextlib.suppress(msgspec.DecodeError):
+                found[column.name] = parsed(value)
+    return found
+
+
+def _with_extra(row: Row) -> Row:
+    extra = row.pop(EXTRA, None)
+    return row if not extra else row | _loose(extra)
 
 
 def _loose(extra: Any) -> Row:
@@ -66,12 +105,12 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
     return found
 
 
-def _tables(path: Path) -> Iterator[Row]:
+def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)  # Python's own, 128 KiB, is less than a text may have
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
-                yield {name: unguarded(value) if value else None for name, value in row.items()}
+                yield {name: (unguarded(value) if guard else value) if value else None for name, value in row.items()}
 
 
 def _parts(path: Path) -> Iterator[Row]:
@@ -82,16 +121,28 @@ def _parts(path: Path) -> Iterator[Row]:
     for folder, _ in _kinds(path):
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):
-                for row in batch.to_pylist():
-                    yield {name: _said(value) for name, value in row.items()}
+                yield from batch.to_pylist(maps_as_pydicts="lossy")
 
 
 def _said(value: Any) -> Any:
-    """A value of Parquet as the other outputs have it: a moment as text, a decimal as a number."""
+    """A value as JSON lines have it: a moment as text, a decimal as a number."""
+    if type(value) in _READY:
+        return value
     if isinstance(value, datetime):
         exact = "microseconds" if value.microsecond % 1000 else "milliseconds"
+        value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
-    return number(value.normalize()) if isinstance(value, Decimal) else value
+    if isinstance(value, Decimal):
+        return number(value.normalize(_DIGITS)) if value.is_finite() else None
+    if isinstance(value, dict):
+        return {str(name): _said(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_said(part) for part in value]
+    return ready(value)
+
+
+_READY = frozenset((str, int, float, bool, type(None)))
+_DIGITS = Context(prec=200_000)
 
 
 def _database(path: Path) -> Iterator[Row]:

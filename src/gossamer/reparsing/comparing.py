@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -95,8 +96,35 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
     {'b': [2, 3], 'c': [None, 4]}
     """
     return {
-        name: [old.get(name), new.get(name)] for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)
+        name: [old.get(name), new.get(name)]
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name) != new.get(name) and not same(old.get(name), new.get(name))
     }
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values say the same in different words: a moment without a zone is UTC, trailing zeros of a number mean nothing.
+
+    >>> same("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), same("a", "b")
+    (True, False)
+    """
+    if isinstance(one, str) and isinstance(other, str):
+        return one[10:11] in ("T", " ") and other[10:11] in ("T", " ") and _moment(one) == _moment(other) is not None
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(a == b or same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(a == other[name] or same(a, other[name]) for name, a in one.items())
+    if isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal):
+        return not isinstance(one, bool) and not isinstance(other, bool) and Decimal(str(one)) == Decimal(str(other))
+    return False
+
+
+def _moment(value: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _places(file: BinaryIO) -> dict[Name, Place]:

@@ -178,7 +178,8 @@ class Run:
         columns = item_columns(item for site in self.sites for items in site.items.values() for item in items)
         state = self.state
         sinks: list[Any] = [
-            open_output(spec, columns, overwrite=overwrite, owner=state.owner) for spec, overwrite in self._outputs
+            open_output(spec, columns, overwrite=overwrite, owner=state.owner, folder=str(self.folder))
+            for spec, overwrite in self._outputs
         ]
         with self.items.open("rb") as file:
             for sink in sinks:
@@ -259,9 +260,9 @@ def _bytes(stored: Sequence[str]) -> int:
 
 
 def _row(line: bytes, columns: Columns) -> Row:
-    """An item's line as a row again; numbers of a decimal's column are decimals."""
+    """An item's line as a row again; numbers of a decimal's column, or inside a typed one, are decimals."""
     item = msgspec.json.decode(line, type=dict[str, Any])
-    decimals = [column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal"]
+    decimals = [column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape]
     if decimals:
         exact = _exact(line)
         item |= {name: exact[name] for name in decimals if exact.get(name) is not None}

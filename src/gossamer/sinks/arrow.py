@@ -18,6 +18,7 @@ from gossamer.sinks.columns import Column
 from gossamer.sinks.exact import failure
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.rows import frames, mended, refitted
+from gossamer.sinks.shapes import Shape, decoded
 from gossamer.visit import Row
 
 _CHUNK = 256 << 10
@@ -26,8 +27,11 @@ _GROUP = 4 << 20
 """Journal bytes of a row group, the last of them apart."""
 _TYPES = {
     "str": pa.string(), "json": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
-    "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "date": pa.string(), "strings": pa.list_(pa.string()),
+    "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "date": pa.date32(), "strings": pa.list_(pa.string()),
+    "clock": pa.time64("us"), "span": pa.string(), "bytes": pa.binary(), "uuid": pa.string(),
 }  # fmt: skip
+_MADE = ("date", "clock", "bytes")
+"""Column types that are text in the journal, and made of it when a part is written."""
 
 
 def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
@@ -35,6 +39,8 @@ def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
 
     To make it and to read it again takes half of what JSON lines take, where there are hundreds of rows.
     """
+    if any(map(_rich, columns)):
+        return b""
     schema = _schema(columns)
     struct: Any = type(rows[0].data)
     names = [name for name in schema.names if name in struct.__struct_fields__]
@@ -70,7 +76,7 @@ def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, 
                     if packed:
                         tables.append(_unpacked(journal, data, schema, columns))
                     else:
-                        tables.append(_table(data, schema, columns, foreign))
+                        tables.append(_table(data, columns, foreign))
                     if size >= _GROUP:
                         writer.write_table(pa.concat_tables(tables))
                         tables, size = [], 0
@@ -88,15 +94,74 @@ def clash(part: str, columns: Sequence[Column]) -> str:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid) as error:
         return f"{part} cannot be read ({error})"
-    for name, kind in columns:
+    for column in columns:
+        name, kind = column.name, _type(column)
         at = there.get_field_index(name)
-        if at >= 0 and there.field(at).type != _TYPES[kind]:
-            return f"column {name} is {there.field(at).type}, the items' is {_TYPES[kind]}"
+        if at >= 0 and there.field(at).type != kind:
+            return f"column {name} is {there.field(at).type}, the items' is {kind}"
     return ""
 
 
+def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns with the types of a part: text where an earlier gossamer wrote text, and the digits of its decimals."""
+    try:
+        there = pyarrow.parquet.read_schema(part)
+    except (OSError, pa.ArrowInvalid):
+        return tuple(columns)
+    found = []
+    for column in columns:
+        at = there.get_field_index(column.name)
+        kind = there.field(at).type if at >= 0 else None
+        if kind is not None and pa.types.is_string(kind) and _rich(column):
+            found.append(Column(column.name, "json"))
+        elif kind is not None and pa.types.is_decimal(kind) and column.type == "decimal":
+            found.append(Column(column.name, "decimal", Shape("decimal", digits=(kind.precision, kind.scale))))
+        else:
+            found.append(column)
+    return tuple(found)
+
+
+def _rich(column: Column) -> bool:
+    """Whether a column was text in an earlier gossamer."""
+    return column.type in _MADE or (column.shape is not None and column.type == "json")
+
+
 def _schema(columns: Sequence[Column]) -> Any:
-    return pa.schema([(name, _TYPES[kind]) for name, kind in columns])
+    return pa.schema([(column.name, _type(column)) for column in columns])
+
+
+def _type(column: Column) -> Any:
+    return _of_shape(column.shape) if column.shape is not None else _TYPES[column.type]
+
+
+def _of_shape(shape: Shape) -> Any:
+    if shape.kind == "list":
+        return pa.list_(_of_shape(shape.parts[0][1]))
+    if shape.kind == "map":
+        return pa.map_(pa.string(), _of_shape(shape.parts[0][1]))
+    if shape.kind == "struct":
+        return pa.struct([(name, _of_shape(part)) for name, part in shape.parts])
+    if shape.kind == "decimal" and shape.digits[0]:
+        return (pa.decimal128 if shape.digits[0] <= 38 else pa.decimal256)(*shape.digits)
+    return _TYPES[shape.kind]
+
+
+def _wire(columns: Sequence[Column]) -> Any:
+    """The schema of the journal's lines: rich columns are text."""
+    return pa.schema([(one.name, pa.string() if _rich(one) else _type(one)) for one in columns])
+
+
+def _natural(table: Any, columns: Sequence[Column]) -> Any:
+    """A table of the journal's lines with the types of its columns. Raises ArrowInvalid for a value that does not fit."""
+    for at, column in enumerate(columns):
+        if _rich(column):
+            shape = column.shape or Shape(column.type)
+            try:
+                values = [None if told is None else decoded(shape, told) for told in table.column(at).to_pylist()]
+                table = table.set_column(at, column.name, pa.array(values, _type(column)))
+            except (ValueError, TypeError, OverflowError, msgspec.DecodeError) as error:
+                raise pa.ArrowInvalid(str(error)) from error
+    return table
 
 
 def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -> Any:
@@ -139,21 +204,23 @@ def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column])
         raise SinkError(f"{journal} is damaged ({error}): start anew with --fresh") from error
     if table.schema == schema:
         return table
-    return _read(encode([refitted(columns, row) for row in table.to_pylist()]), schema)
+    return _read(encode([refitted(columns, row) for row in table.to_pylist()]), columns)
 
 
-def _table(data: bytes, schema: Any, columns: Sequence[Column], foreign: bool) -> Any:
+def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
     if not foreign:
         try:
-            return _read(data, schema)
+            return _read(data, columns)
         except pa.ArrowInvalid:  # a value that Arrow cannot take: look at each
             pass
-    return _read(b"".join(mended(columns, line) for line in data.splitlines()), schema)
+    return _read(b"".join(mended(columns, line) for line in data.splitlines()), columns)
 
 
-def _read(data: bytes, schema: Any) -> Any:
-    return pyarrow.json.read_json(
+def _read(data: bytes, columns: Sequence[Column]) -> Any:
+    schema = _wire(columns)
+    found = pyarrow.json.read_json(
         pa.BufferReader(data),
         read_options=pyarrow.json.ReadOptions(block_size=len(data) + 1, use_threads=False),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
     ).select(schema.names)
+    return _natural(found, columns)

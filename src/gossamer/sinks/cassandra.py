@@ -14,10 +14,11 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from uuid import UUID
 
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
@@ -27,12 +28,15 @@ from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place, name
+from gossamer.sinks.rows import FITS, Misfit, binary, number_within, time_in_milliseconds
 from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
 
 _TYPES = {
     "str": "text", "json": "text", "int": "bigint", "float": "double", "bool": "boolean", "decimal": "decimal",
-    "time": "timestamp", "date": "text", "strings": "list<text>",
+    "time": "timestamp", "date": "date", "strings": "list<text>", "clock": "text", "span": "text", "bytes": "blob", "uuid": "uuid",
 }  # fmt: skip
+_FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
+"""What the types hold; a decimal of Cassandra could have more digits, which its own tools cannot show."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MOST = 15 << 20
 """Bytes of a row: half a segment of the commit log, as servers have it by default, less some."""
@@ -54,6 +58,7 @@ class Cassandra:
     def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
         self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
         self._keyspace = urlsplit(place.url).path.strip("/")
+        self.misfits: list[Misfit] = []
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[Table, Any, Any, int]] = {}
@@ -208,8 +213,9 @@ class Cassandra:
     def _table(self, kind: str) -> tuple[Table, Any, Any, int]:
         """Make or widen the table of a kind, where it is not as it should be."""
         if kind not in self._tables:
-            table, called = Table(kind, self._columns), self._name(kind)
+            table, called = Table(kind, self._columns, _FITS, self.misfits), self._name(kind)
             bare = called.strip('"')
+            table.columns = self._as_made(bare, table.columns)
             former = self._lost(bare, table.names, self._make(bare, table.columns, '"_key"'))
             states = ", ".join(f'"{column}"' for column in _STATES)
             select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind not in RECORDS else '"_key"', called)
@@ -217,12 +223,25 @@ class Cassandra:
             self._tables[kind] = table, insert, self._session.prepare(select), len(former)
         return self._tables[kind]
 
+    def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+        """The columns of a table, as texts where it is of an earlier gossamer, which had no other types for them."""
+        there = self._there_are(called)
+        earlier = ("date", "bytes", "uuid")
+        return tuple(
+            Column(one.name, "str")
+            if one.type in earlier and there.get(one.name) == "text" else one
+            for one in columns
+        )  # fmt: skip
+
+    def _there_are(self, called: str) -> dict[str, str]:
+        """The columns of a table and their types."""
+        return dict(self._session.execute(
+            "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (self._keyspace, called)
+        ))  # fmt: skip
+
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
         """See that a table is there and has these columns; which else it has."""
-        rows = self._session.execute(
-            "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (self._keyspace, called)
-        )  # fmt: skip
-        known = dict(rows)
+        known = self._there_are(called)
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
             self._session.execute(f'CREATE TABLE IF NOT EXISTS "{called}" ({body}, PRIMARY KEY ({key}))')
@@ -292,6 +311,8 @@ def _same(value: Any) -> Any:
 
 _FIT: dict[str, Any] = dict.fromkeys(_TYPES, _same) | {
     "time": _time, "decimal": lambda value: None if value is None else Decimal(value),
+    "date": lambda value: None if value is None else date.fromisoformat(value),
+    "uuid": lambda value: None if value is None else UUID(value),
 }  # fmt: skip
 
 

@@ -7,15 +7,18 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from pathlib import PurePath
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 
 from gossamer.item import names
 from gossamer.sinks.jsonl import text
+from gossamer.sinks.shapes import Shape, hints_of, shape_of
 from gossamer.visit import Row
 
 EXTRA = "_extra"
@@ -28,10 +31,14 @@ _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time date strings json; any is of untyped dicts."""
+    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json; any is of untyped dicts.
+
+    `shape`: what the annotation says beyond that: the digits of a decimal, the types inside of what is else JSON.
+    """
 
     name: str
     type: str = "str"
+    shape: Shape | None = None
 
 
 Columns = Mapping[str, Sequence[Column]]
@@ -69,6 +76,7 @@ _PAGE: tuple[Column, ...] = (
 )
 _TYPES: dict[Any, str] = {
     int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time", date: "date",
+    time: "clock", timedelta: "span", bytes: "bytes", bytearray: "bytes", UUID: "uuid",
 }  # fmt: skip
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
@@ -91,18 +99,21 @@ def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tup
 
     `compared`: a step of their site marks those that say the same.
     """
-    more = tuple(Column(f"_{name}", kind) for name, kind in _GROUP) if compared else ()
-    kinds: dict[str, dict[str, str]] = {}
+    more = tuple(Column(f"_{one.name}", one.type) for one in _GROUP) if compared else ()
+    kinds: dict[str, dict[str, Column]] = {}
     for item in items:
-        try:
-            hints = typing.get_type_hints(item)
-        except Exception:  # noqa: BLE001  annotations are a user's code: what cannot be read is taken as JSON
-            hints = {}
+        hints = hints_of(item)
         fields = kinds.setdefault(item.__name__.lower(), {})
         for name in names(item):
-            found = column_type(hints.get(name))
-            fields[name] = found if fields.get(name, found) == found else "json"
-    return {name: (*(Column(*field) for field in fields.items()), *OURS, *more) for name, fields in kinds.items()}
+            found = _column(name, hints.get(name))
+            fields[name] = found if fields.get(name, found) == found else Column(name, "json")
+    return {name: (*fields.values(), *OURS, *more) for name, fields in kinds.items()}
+
+
+def _column(name: str, annotation: Any) -> Column:
+    kind, shape = column_type(annotation), shape_of(annotation)
+    tells = shape.kind != "json" if kind == "json" else kind == "decimal" and shape.digits[0]
+    return Column(name, kind, shape if tells else None)
 
 
 def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
@@ -132,7 +143,11 @@ def column_type(annotation: Any) -> str:
         return "strings"
     if isinstance(annotation, type) and issubclass(annotation, str | Enum):
         return "str" if issubclass(annotation, str) else "json"
-    return _TYPES.get(annotation, "json") if isinstance(annotation, type) else "json"
+    if not isinstance(annotation, type):
+        return "json"
+    if issubclass(annotation, PurePath) or hasattr(annotation, "unicode_string"):
+        return "str"
+    return _TYPES.get(annotation, "json")
 
 
 def cell(value: Any) -> Any:

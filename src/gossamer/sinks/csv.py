@@ -1,9 +1,14 @@
-"""CSV: one file a kind, UTF-8, RFC 4180, the header once. Text that a spreadsheet would run as a formula gets a `'`."""
+"""CSV: one file a kind, UTF-8, RFC 4180, the header once.
+
+Text that a spreadsheet would run as a formula gets a `'`, except numbers and telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`): they
+hold nothing that a formula could call. `FILE.csv?guard=no` writes all text as it is.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from operator import attrgetter
@@ -19,6 +24,8 @@ from gossamer.visit import PageRecord, Row
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
 _FIRST = FORMULA | {"'"}
+_NUMBER = re.compile(r"[+-][ \xa0\d().,:/%-]*\d[ \xa0\d().,:/%-]*|[+-](\d+[.]?\d*|[.]\d+)[eE][+-]?\d+", re.ASCII)
+"""Numbers and telephone numbers: a sign, then digits and what stands between digits."""
 _KEPT = frozenset((int, type(None)))
 _OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -27,12 +34,12 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 def field(value: Any) -> Any:
     """A value as it goes into a CSV field: numbers stay, text is guarded, lists and dicts are JSON, None is empty.
 
-    >>> field("=1+2"), field(-5), field(True), field(["a"])
-    ("'=1+2", -5, 'true', '["a"]')
+    >>> field("=1+2"), field("+49 30"), field(-5), field(True), field(["a"])
+    ("'=1+2", '+49 30', -5, 'true', '["a"]')
     """
     kind = type(value)
     if kind is str:
-        return f"'{value}" if value[:1] in _FIRST and _runs(value) else value
+        return f"'{value}" if value[:1] in _FIRST and _runs(value) and not _NUMBER.fullmatch(value) else value
     if kind in _KEPT:
         return value
     if kind is bool:
@@ -40,6 +47,14 @@ def field(value: Any) -> Any:
     if isinstance(value, Decimal | float):
         return cell(value)
     return field(cell(value))
+
+
+def unguarded_field(value: Any) -> Any:
+    """A value as it goes into a field of a file that is not guarded."""
+    if type(value) is str:
+        return value
+    found = cell(value)
+    return found if type(found) is str else field(found)
 
 
 class Csv:
@@ -54,12 +69,14 @@ class Csv:
         *,
         overwrite: bool = False,
         owner: str = "",
+        guard: bool = True,
         log: AppendLog | None = None,
     ) -> None:
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or OURS)
         self._names = (*own, EXTRA) if set(own) >= _OURS else own
         self._loose = columns is None
+        self._field = field if guard else unguarded_field
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
         self.close = self._file.close
@@ -95,7 +112,7 @@ class Csv:
                     if EXTRA not in known:
                         raise SinkError(_lacks(self._file.path, extra))
                     values[order.index(EXTRA)] = text(extra)
-            fields.append([field(value) for value in values])
+            fields.append([self._field(value) for value in values])
         return fields
 
     def _header(self) -> tuple[str, ...]:

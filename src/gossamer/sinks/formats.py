@@ -56,6 +56,7 @@ def parse(spec: str) -> Output:
         return Output(
             away(spec.removeprefix("objects:")) if "://" in spec else spec.removeprefix("objects:"), "objects"
         )
+    spec, _ = _parameters(spec)
     scheme, mark, rest = spec.partition("://")
     if mark and scheme.lower() in AWAY:
         return Output(away(spec), "warc")
@@ -80,6 +81,25 @@ def parse(spec: str) -> Output:
     if not stem or not ending or name == ".warc.gz":
         raise UsageError(f"-o {spec!r} names no format: end it in one of {_NAMES}, or write FILE:FORMAT")
     raise UsageError(f"-o {_shown(spec)}: no format for .{_shown(ending)}{_instead(stem, ending)}")
+
+
+def guarded(spec: str) -> bool:
+    """Whether text in a CSV file is guarded from spreadsheets: `FILE.csv?guard=no` says no.
+
+    >>> guarded("a.csv"), guarded("a.csv?guard=no")
+    (True, False)
+    """
+    return _parameters(spec)[1] != "no"
+
+
+def _parameters(spec: str) -> tuple[str, str]:
+    """A CSV file without its parameter, and the word behind `guard=`. Raises UsageError."""
+    path, mark, query = spec.rpartition("?")
+    if not mark or "://" in spec or not path.lower().endswith((".csv", ":csv")):
+        return spec, ""
+    if query not in ("guard=yes", "guard=no"):
+        raise UsageError(f"-o {_shown(spec)}: a CSV file has the parameter guard=no (or yes) alone")
+    return path, query.removeprefix("guard=")
 
 
 def away(url: str) -> str:
@@ -172,24 +192,34 @@ def open_output(
     if form == "csv":
         from gossamer.sinks.csv import Csv
 
+        guard = guarded(spec)
         return FileOutput(
             path,
-            lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner, log=log),
+            lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner, guard=guard, log=log),
             tuple(columns),
         )
     if form == "parquet":
+        from gossamer.sinks.aside import Aside
         from gossamer.sinks.parquet import Parquet
 
+        refuse = Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
         return FileOutput(
             path,
-            lambda where, kind: Parquet(where, columns.get(kind), overwrite=overwrite, owner=owner, log=log),
+            lambda where, kind: Parquet(
+                where, columns.get(kind), overwrite=overwrite, owner=owner, refuse=refuse, log=log
+            ),
             tuple(columns),
         )
     if form == "sqlite":
         from gossamer.sinks.aside import Aside
         from gossamer.sinks.sqlite import Sqlite
 
-        return Sqlite(path, columns, overwrite=overwrite, refuse=Aside(folder).refuse)
+        return Sqlite(
+            path,
+            columns,
+            overwrite=overwrite,
+            refuse=Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse,
+        )
     if form in WHOLE:
         return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
     from gossamer.sinks.jsonl import Stdout

@@ -1,4 +1,7 @@
-"""Kafka: pages and items as JSON, keyed by host, each exactly once for readers of committed messages; with the extra `kafka`.
+"""Kafka: pages and items as JSON, each exactly once for readers of committed messages; with the extra `kafka`.
+
+Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so a compacted topic keeps the newest row of
+each; `?key=item` by kind and key, for topics with several kinds; `?key=FIELD` by any field of the row, by `_key` where it has none.
 
 A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a group of its own
 (`gossamer-...`): both are there or neither. A new process fences the old one before it asks for the position.
@@ -18,7 +21,9 @@ import msgspec
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
+from gossamer.sinks.columns import cell
 from gossamer.sinks.journal import Line
+from gossamer.sinks.jsonl import parsed
 from gossamer.sinks.place import Place
 from gossamer.visit import Row
 
@@ -42,6 +47,7 @@ class Topic:
         self.where, self._name, self._refuse = place.where, f"gossamer-{name}", refuse
         self._topic = urlsplit(place.url).path.strip("/")
         self._options = _options(place)
+        self._key = place.given.get("key", "host")
         self._most = 0
         self._runner: asyncio.Runner | None = None
         self._producer: Any = None
@@ -55,7 +61,9 @@ class Topic:
         """See `journal.Shipper`. A row that the topic is too small for is kept aside."""
         fit = []
         for line in lines:
-            size = len(bytes(line.row)) + len(line.key.encode()) + len(line.host) + len(line.kind.encode()) + _HEAD
+            size = (
+                len(bytes(line.row)) + len(self._keyed(line)) + len(line.key.encode()) + len(line.kind.encode()) + _HEAD
+            )
             if size > self._most:
                 why = f"a message may have {self._most} bytes (max.message.bytes of the topic)"
                 self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), why)
@@ -63,6 +71,19 @@ class Topic:
                 fit.append(line)
         self._run(self._send(end, fit))
         return end
+
+    def _keyed(self, line: Line) -> bytes:
+        """The key of a row's message."""
+        found: Any = line.key
+        if self._key == "host":
+            found = line.host
+        elif self._key == "item":
+            found = f"{line.kind}:{line.key}"
+        elif self._key != "_key":
+            row = parsed(bytes(line.row))
+            value = cell(row.get(self._key)) if isinstance(row, dict) else None
+            found = line.key if value is None else value
+        return str(found).encode("utf-8", "replace")
 
     def drop(self) -> None:
         """See `journal.Shipper`."""
@@ -139,7 +160,7 @@ class Topic:
         await producer.begin_transaction()  # what fails in it is aborted by the next producer of this name
         sent = [
             await producer.send(
-                self._topic, bytes(line.row), key=line.host.encode("utf-8", "replace"),
+                self._topic, bytes(line.row), key=self._keyed(line),
                 headers=[("kind", line.kind.encode("utf-8", "replace")), ("key", line.key.encode("utf-8", "replace"))],
             )
             for line in lines

@@ -17,11 +17,23 @@ from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.extras import install
 from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import Columns
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Name, Past, State
-from gossamer.sinks.mongodb_documents import decimals, document, extra, without_decimals, written
+from gossamer.sinks.columns import OURS, Columns
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, Name, Past, State
+from gossamer.sinks.mongodb_documents import (
+    as_float,
+    decimals,
+    document,
+    exact,
+    extra,
+    shapes_of,
+    without_decimals,
+    written,
+)
 from gossamer.sinks.place import Place, name
+from gossamer.sinks.rows import Misfit
+from gossamer.sinks.shapes import Shape, moment
 from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
+from gossamer.visit import Row
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _HOPELESS = (13, 18, 8000)
@@ -58,7 +70,11 @@ class Mongo:
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
         """By collection: the IDs in COLUMNS, as far as we know."""
-        self._number: Callable[[Decimal], Any] = decimals
+        self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = decimals, exact
+        """How decimals are written: in collections of an earlier gossamer, in others."""
+        self._shapes: dict[str, Mapping[str, Shape] | None] = {}
+        """By kind: the types of its fields; None: its collection is of an earlier gossamer, whose dates are texts."""
+        self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their history."""
@@ -88,7 +104,7 @@ class Mongo:
                 self._base = self._client[urlsplit(self._place.url).path.strip("/")]
                 about = self._base.client.admin.command("buildInfo")
                 if str(about.get("ferretdbVersion", "")).startswith("v1."):  # it dies of one
-                    self._number = without_decimals
+                    self._numbers = without_decimals, as_float
             yield
         except (errors.ConfigurationError, errors.InvalidName) as error:
             raise SinkError(f"{self.where}: {error}") from error
@@ -113,7 +129,7 @@ class Mongo:
         """See `upserting.Driver`."""
         names = {clean(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
-        return {(kind, names[one["_id"]]): state_of(*(one.get(part) for part in _STATES)) for one in found}
+        return {(kind, names[one["_id"]]): state_of(*(_text(one.get(part)) for part in _STATES)) for one in found}
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
         """See `upserting.Driver`."""
@@ -123,16 +139,22 @@ class Mongo:
         write = []
         for one in past:
             key = clean(one.name[1])
-            was = rows.find_one({"_id": key}) if one.row is None else document(self._number, one.row, one.state)
+            was = rows.find_one({"_id": key}) if one.row is None else self._document(one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
-            told = {**named, "_until": one.until, "_hash": one.state.hash, "_data": was}
+            times = {"_from": self._time(kind, one.state.seen_at), "_until": self._time(kind, one.until)}
+            told = {**named, **times, "_hash": one.state.hash, "_data": was}
             write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
         self._base[HISTORY].bulk_write(write, ordered=False)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
         """See `upserting.Driver`; fields that others put into a document stay."""
         collection = self._collection(kind)
-        whole = [document(self._number, row, state, careful) for row, state in rows]
+        whole = []
+        for row, state in rows:
+            unfit: list[str] = []
+            whole.append(self._document(row, state, careful, unfit))
+            if unfit:
+                self.misfits.append((row, "; ".join(unfit)))
         self._note(kind, {field for one in whole for field in one})
         ids = [one["_id"] for one in whole]
         there = {one["_id"]: one for one in collection.find({"_id": {"$in": ids}}, extra(whole))}
@@ -152,23 +174,24 @@ class Mongo:
         for kind in self._items():
             for url, at in pages:
                 self._collection(kind).update_many(
-                    {"_url": clean(url), "_deleted_at": None, "_seen_at": {"$lte": at}}, {"$set": {"_deleted_at": at}}
+                    {"_url": clean(url), "_deleted_at": None, "_seen_at": {"$lte": self._time(kind, at)}},
+                    {"$set": {"_deleted_at": self._time(kind, at)}},
                 )
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `upserting.Historian`."""
         total = 0
         for kind in self._items():
-            rows = self._collection(kind)
+            rows, time = self._collection(kind), self._time(kind, at)
             left = [
                 one["_id"]
-                for one in rows.find({"_site": site, "_deleted_at": None, "_seen_at": {"$lte": at}}, {"_id": 1})
+                for one in rows.find({"_site": site, "_deleted_at": None, "_seen_at": {"$lte": time}}, {"_id": 1})
             ]
             for first in range(0, len(left), 500):
                 some = [{"_kind": kind, "_key": key} for key in left[first : first + 500]]
                 met = {one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})}
                 gone = [one["_key"] for one in some if one["_key"] not in met]
-                total += rows.update_many({"_id": {"$in": gone}}, {"$set": {"_deleted_at": at}}).modified_count
+                total += rows.update_many({"_id": {"$in": gone}}, {"$set": {"_deleted_at": time}}).modified_count
         return total
 
     def drop(self) -> None:
@@ -176,8 +199,31 @@ class Mongo:
         client, self._client, self._base = self._client, None, None
         self._made.clear()
         self._noted.clear()
+        self._shapes.clear()
         if client is not None:
             client.close()
+
+    def _document(
+        self, row: Row, state: State | None, careful: bool = False, unfit: list[str] | None = None
+    ) -> dict[str, Any]:
+        shapes = self._typed(row.kind)
+        return document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
+
+    def _typed(self, kind: str) -> Mapping[str, Shape] | None:
+        """The types of a kind's fields. A collection whose moments are texts is of an earlier gossamer, and goes on so."""
+        if kind not in self._shapes:
+            columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
+            shapes = shapes_of(columns)
+            field = (
+                "_seen_at" if kind not in RECORDS else next((one.name for one in columns if one.type == "time"), "ts")
+            )
+            there = self._collection(kind).find_one({field: {"$exists": True}}, {field: 1})
+            self._shapes[kind] = None if there is not None and isinstance(there[field], str) else shapes
+        return self._shapes[kind]
+
+    def _time(self, kind: str, at: str) -> Any:
+        """A moment as a collection has them."""
+        return at if self._typed(kind) is None else moment(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
         """Write down which fields are ours, before they are there."""
@@ -235,6 +281,11 @@ def _takes(base: Any, called: str) -> bool:
     except PyMongoError:
         return False
     return True
+
+
+def _text(value: Any) -> Any:
+    """A moment of BSON as text; all else as it is."""
+    return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value
 
 
 def _line(error: BaseException) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, DecimalException
 from typing import Any
 
 import msgspec
 
-from gossamer.sinks.columns import EXTRA, cell
+from gossamer.sinks.columns import EXTRA, Column, cell
 from gossamer.sinks.history import State, stored
+from gossamer.sinks.jsonl import text
+from gossamer.sinks.shapes import Shape, moment, natural
 from gossamer.sinks.upserting import clean
 from gossamer.visit import Row
 
@@ -43,12 +46,90 @@ def _odd(field: str) -> bool:
     return not field or field[0] == "$" or "." in field
 
 
-def document(number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False) -> dict[str, Any]:
+class Unholdable(ValueError):
+    """BSON has no form for a value that keeps all of it."""
+
+
+def document(
+    number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False, *,
+    shapes: Mapping[str, Shape] | None = None, unfit: list[str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text, as in collections of an
+    earlier gossamer. A value that BSON cannot hold is null, JSON text below `_extra`, and a line in `unfit`."""
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored(row, state)}
     if "_id" in whole:  # the key's place
         whole = {**whole, EXTRA: {"_id": whole["_id"]}}
-    return {"_id": clean(row.key), **_value({f: v for f, v in whole.items() if f != "_id"}, careful, number)}
+    found: dict[str, Any] = {"_id": clean(row.key)}
+    beside: dict[str, Any] = {}
+    for field, value in whole.items():
+        if field == "_id":
+            continue
+        name = str(_value(field, careful, number))
+        if shapes is None:
+            found[name] = _value(value, careful, number)
+            continue
+        try:
+            found[name] = _typed(shapes.get(field), value, careful, number)
+        except Unholdable as error:
+            found[name], beside[name] = None, text(value)
+            if unfit is not None:
+                unfit.append(f"{field}: {error}; the document has it in {EXTRA}")
+    if beside:
+        own = found.get(EXTRA)
+        found[EXTRA] = {**(own if isinstance(own, dict) else {}), **beside}
+    return found
+
+
+def shapes_of(columns: Iterable[Column]) -> dict[str, Shape]:
+    """The types of the fields of a kind."""
+    strings = Shape("list", (("item", Shape("str")),))
+    return {
+        one.name: one.shape or (strings if one.type == "strings" else Shape(one.type))
+        for one in columns if one.type not in ("json", "any") or one.shape is not None
+    }  # fmt: skip
+
+
+def _typed(shape: Shape | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
+    """A value of a shape as BSON has it. Raises Unholdable. What is not of its shape is written as it is."""
+    if value is None or value is msgspec.UNSET:
+        return None
+    part = shape.parts[0][1] if shape is not None and shape.parts else None
+    if isinstance(value, Mapping):
+        parts = dict(shape.parts) if shape is not None and shape.kind == "struct" else {}
+        return {
+            str(_value(str(field), careful, number)): _typed(parts.get(str(field), None if parts else part), one, careful, number)
+            for field, one in value.items()
+        }  # fmt: skip
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_typed(part, one, careful, number) for one in value]
+    if shape is not None and shape.kind in _SCALARS:
+        try:
+            value = natural(shape._replace(digits=(0, 0)), value) if shape.kind != "decimal" else _number(value)
+        except ValueError:
+            pass
+        else:
+            if type(value) is date:
+                return datetime.combine(value, time(), UTC)
+    if isinstance(value, datetime):
+        if value.microsecond % 1000:
+            raise Unholdable(f"{value.isoformat()} has microseconds, a date of BSON milliseconds")
+        return moment(value)
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, int) and not -_WIDE <= value < _WIDE:
+        raise Unholdable(f"an integer of more than 64 bits: {str(value)[:40]}")
+    return _value(value, careful, number)
+
+
+def _number(value: Any) -> Decimal:
+    """A number of a decimal's field. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise ValueError("not a number")
+    return Decimal(str(value))
+
+
+_SCALARS = ("time", "date", "bytes", "decimal")
 
 
 def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
@@ -68,6 +149,23 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_value(part, careful, number) for part in value]
     return _value(str(cell(value)), careful, number)
+
+
+def exact(value: Decimal) -> Any:
+    """A Decimal128. Raises Unholdable."""
+    from bson import Decimal128
+
+    try:
+        return Decimal128(value)
+    except DecimalException:
+        raise Unholdable(f"a Decimal128 has 34 digits, this more: {str(value)[:60]}") from None
+
+
+def as_float(value: Decimal) -> float:
+    """A float that is the same number, for a server without decimals. Raises Unholdable."""
+    if isinstance(found := without_decimals(value), str):
+        raise Unholdable(f"this server has no decimals, and a float cannot hold {found[:60]}")
+    return float(found)
 
 
 def decimals(value: Decimal) -> Any:

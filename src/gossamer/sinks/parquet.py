@@ -7,8 +7,9 @@ is cut, also when the store itself lost its last second (the journal of a part i
 A journal holds JSON lines, and an Arrow batch where many records come at once: `rows.frames`.
 Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a part they see is whole.
 
-Decimals are decimal128(38, 9), times are UTC microseconds, lists of text are lists, other values are JSON text. A value
-that does not fit its column is null there and kept in `_extra`.
+Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is decimal128(38, 9) unless `Digits` says
+more; moments are UTC microseconds; what has no one type is JSON text. A folder that has parts keeps their types.
+A value that does not fit its column is null there and kept in `_extra`, and `refuse` hears of the row.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from msgspec import Struct
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.extras import install
 from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
+from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact import (
     Mark,
@@ -39,7 +41,7 @@ from gossamer.sinks.exact import (
     write_at,
     write_mark,
 )
-from gossamer.sinks.rows import framed, frames, lines_for
+from gossamer.sinks.rows import Misfit, framed, frames, lines_for
 from gossamer.visit import Row
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
@@ -69,6 +71,7 @@ class Parquet:
         part_bytes: int = 32 << 20,
         keep: float = 60.0,
         at: Callable[[str], None] = lambda step: None,
+        refuse: Refuse | None = None,
     ) -> None:
         if importlib.util.find_spec("pyarrow") is None:
             raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}")
@@ -79,7 +82,7 @@ class Parquet:
         self._log = log
         self._part_bytes = part_bytes
         self._keep = keep
-        self._at = at
+        self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
         """What stands before it may have been written with other columns: by an earlier run, with other options or another site file."""
@@ -119,7 +122,7 @@ class Parquet:
                     self._close_part(start, start + whole)
             self._sweep(0)
             parts, _ = _listing(self.path)
-            _fits(self.path, [self._part(*one) for one in parts], self._columns)
+            self._columns = _fitting(self.path, [self._part(*one) for one in parts], self._columns)
             base = max((end for _, end in parts), default=0)
             if self._owner:
                 mark_store(folder, self._log)
@@ -174,12 +177,13 @@ class Parquet:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `parts.FileSink`."""
-        data = _encoded(self._columns, rows)
+        misfits: list[Misfit] = []
         with self._locked() as folder:
             start, looked = self._as_left(folder, committed), self._left[-1]
             if start is None:
                 start, looked = self._settle(folder, committed), time.monotonic()
                 self._sweep(self._keep)
+            data = _encoded(self._columns, rows, misfits)
             if committed - start >= self._part_bytes:
                 self._close_part(start, committed)
                 start = committed
@@ -189,6 +193,9 @@ class Parquet:
                 sync_folder(self.path)
             self._at("journal")
             self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
+        if self._refuse is not None:
+            for row, why in misfits:
+                self._refuse(self.path, row, why)
         return committed + len(data)
 
     def close(self, committed: int) -> None:
@@ -229,7 +236,8 @@ class Parquet:
             if start > committed:
                 os.unlink(self._journal(start))
         if not self._fit:  # a site file may have changed since
-            _fits(self.path, [self._part(*one) for one in parts if one[1] <= committed], self._columns)
+            written = [self._part(*one) for one in parts if one[1] <= committed]
+            self._columns = _fitting(self.path, written, self._columns)
             self._fit, self._before = True, committed
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
@@ -287,22 +295,26 @@ class Parquet:
             raise failure(self.path, error) from error
 
 
-def _encoded(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
+def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
     """Rows as the journal holds them: many records as a batch, else as lines."""
     if len(rows) >= _MANY and len({type(row.data) for row in rows}) == 1 and isinstance(rows[0].data, Struct):
         from gossamer.sinks.arrow import batch
 
         if found := batch(columns, rows):
             return framed(found)
-    return lines_for(columns, rows)
+    return lines_for(columns, rows, misfits)
 
 
-def _fits(path: str, parts: Sequence[str], columns: Sequence[Column]) -> None:
-    """See that the last part has no column of another type. Raises SinkError."""
-    from gossamer.sinks.arrow import clash
+def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns with the types of the last part. Raises SinkError where a type of it is another one."""
+    from gossamer.sinks.arrow import as_written, clash
 
-    if parts and (why := clash(parts[-1], columns)):
+    if not parts:
+        return columns
+    columns = as_written(parts[-1], columns)
+    if why := clash(parts[-1], columns):
         raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
+    return columns
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:

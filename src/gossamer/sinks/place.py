@@ -17,7 +17,7 @@ FORMS = {
     "postgresql": ("postgresql://USER@HOST/DATABASE", ("table", "as")),
     "mongodb": ("mongodb://USER@HOST/DATABASE", ("collection",)),
     "valkey": ("valkey://HOST:6379/0?hash=NAME, or ?list=NAME", ("hash", "list", "journal")),
-    "kafka": ("kafka://HOST:9092/TOPIC", ("journal", "tls", "sasl", "ca_file")),
+    "kafka": ("kafka://HOST:9092/TOPIC", ("key", "journal", "tls", "sasl", "ca_file")),
     "webhook": ("https+webhook://HOST/PATH?secret=${env:NAME}", ("secret", "batch", "journal", "ca_file")),
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
 }

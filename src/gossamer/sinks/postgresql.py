@@ -19,6 +19,7 @@ from gossamer.sinks.columns import Columns
 from gossamer.sinks.history import COLUMNS, HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place, name
+from gossamer.sinks.rows import Misfit
 from gossamer.sinks.upserting import HistoryUpserts, Table, Unfit, Written, clean, state_of
 
 _STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
@@ -48,6 +49,7 @@ class Postgres:
         self.where = place.where
         self._url, self._given, self._overwrite = place.url, place.given, overwrite
         self._columns = columns
+        self.misfits: list[Misfit] = []
         self._base: Any = None
         self._tables: dict[str, tuple[Table, str, str, str]] = {}
         """By kind: columns, quoted name, COPY and upsert statement."""
@@ -176,8 +178,10 @@ class Postgres:
         if kind in self._tables:
             return self._tables[kind]
         self._alone()
-        table = Table(kind, self._columns, whole=self._given.get("as") == "jsonb", strict=True)
+        whole = self._given.get("as") == "jsonb"
+        table = Table(kind, self._columns, tables.FITS, self.misfits, whole=whole, strict=True)
         called = self._name(kind)
+        table.columns = tables.as_made(self._base, called, table.columns)
         if kind not in RECORDS:
             tables.made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
             tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")

@@ -9,17 +9,48 @@ from typing import Any
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import Column
 from gossamer.sinks.history import COLUMNS_COLUMNS
+from gossamer.sinks.rows import FITS as FITS_OF_ARROW
+from gossamer.sinks.rows import binary, number_within
 from gossamer.sinks.upserting import clean
 
 TYPES = {
     "str": "text", "json": "jsonb", "int": "bigint", "float": "double precision", "bool": "boolean", "decimal": "numeric",
     "time": "timestamptz", "date": "date", "strings": "text[]",
+    "clock": "time without time zone", "span": "interval", "bytes": "bytea", "uuid": "uuid",
 }  # fmt: skip
+FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
+"""What the types hold."""
+_EARLIER = {
+    "str": ("jsonb",),
+    "clock": ("jsonb", "text"),
+    "span": ("jsonb", "text"),
+    "bytes": ("jsonb", "text"),
+    "uuid": ("jsonb", "text"),
+}
+"""Types that columns of tables have that an earlier gossamer made, or somebody else: they stay, and hold the JSON text or text."""
 _WIDER = {
     "text": ("character varying", "character"), "bigint": ("integer", "smallint", "numeric", "text"), "jsonb": ("json", "text"),
     "double precision": ("numeric", "real", "text"), "timestamptz": ("timestamp with time zone", "text"), "text[]": (), "date": ("text",),
 }  # fmt: skip
 """Types of columns that others made which take ours without a silent loss."""
+
+
+def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of a table (its name quoted), those with the types of an earlier gossamer where it has such."""
+    there = dict(
+        base.execute(
+            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
+        ).fetchall()
+    )  # fmt: skip
+    found = []
+    for column in columns:
+        kind = there.get(cut(column.name), "")
+        if kind in _EARLIER.get(column.type, ()):
+            found.append(Column(column.name, "json" if kind == "jsonb" else "str"))
+        else:
+            found.append(column)
+    return tuple(found)
 
 
 def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
@@ -46,7 +77,7 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
                 f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
             )
     if missing := [column for column in columns if cut(column.name) not in known]:
-        added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind in missing)
+        added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind, _ in missing)
         base.execute(f"ALTER TABLE {called} {added}")
     return [column for column, _, own in found if not own and column not in names]
 

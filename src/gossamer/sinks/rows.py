@@ -4,15 +4,18 @@ batch."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from decimal import Context, Decimal, InvalidOperation
 from typing import IO, Any
+from uuid import UUID
 
 import msgspec
 
 from gossamer.sinks.columns import EXTRA, Column, cell
-from gossamer.sinks.jsonl import encode, lines, text
+from gossamer.sinks.jsonl import encode, lines, parsed, text
+from gossamer.sinks.shapes import Shape, day, moment, natural, octets
 from gossamer.visit import PageRecord, Row
 
 _WIDE = 2**63
@@ -23,13 +26,38 @@ _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
-def lines_for(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
-    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are."""
+Fit = Callable[[Any], Any]
+"""A value as it goes into a column; None where it does not fit."""
+Misfit = tuple[Row, str]
+"""A row, and which of its values the store cannot hold and why."""
+
+
+def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
+    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are. `misfits` gets the rows with
+    values that do not."""
     if all(type(row.data) is PageRecord for row in rows):
         return lines(rows)
-    return encode(
-        [fitted(columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data)) for row in rows]
-    )
+    made = []
+    for row in rows:
+        unfit: list[str] = []
+        made.append(fitted(columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data), unfit=unfit))
+        if unfit and misfits is not None:
+            misfits.append((row, "; ".join(unfit)))
+    return encode(made)
+
+
+def misfit(column: Column, value: Any) -> str:
+    """Why a value is not in its column, for people."""
+    told = said if len(said := text(value)) <= 60 else f"{said[:57]}..."
+    kind = column.type
+    if column.shape is not None or kind == "decimal":
+        shape = column.shape or Shape("decimal")
+        kind = (
+            "decimal({}, {})".format(*(shape.digits if shape.digits[0] else (38, 9)))
+            if shape.kind == "decimal"
+            else shape.kind
+        )
+    return f"{column.name}: {told} does not fit a column of type {kind}; the row has it in {EXTRA}"
 
 
 def framed(batch: bytes) -> bytes:
@@ -65,19 +93,35 @@ def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
     return fitted(columns, {name: value for name, value in data.items() if value is not None})
 
 
-def fitted(columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False) -> dict[str, Any]:
-    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and infinity are null. `strict`: a
-    text is JSON, too, where the column is."""
+def fitted(
+    columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False, fits: Mapping[str, Fit] | None = None,
+    unfit: list[str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and infinity are null.
+
+    `strict`: text is JSON, too, where the column is. `fits`: how values fit a store that has types of its own, by column type; without it
+    the limits are Parquet's, and the shapes of columns count. `unfit` gets a line for each value that does not fit.
+    """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
-    for name, kind in columns:
+    for column in columns:
+        name, kind, shape = column
         value = data.get(name)
         if value is None or value is msgspec.UNSET:
             row[name] = None
             continue
-        row[name] = found = text(value) if strict and kind == "json" else _FIT[kind](value)
+        found: Any
+        if strict and kind == "json":
+            found = text(value)
+        elif shape is not None and fits is None:
+            found = _shaped(shape, value)
+        else:
+            found = (fits or FITS)[kind](value)
+        row[name] = found
         if found is None and not _no_number(value):
             extra[name] = value
+            if unfit is not None:
+                unfit.append(misfit(column, value))
     if not data.keys() <= row.keys():
         extra.update((name, value) for name, value in data.items() if name not in row)
     if extra and row[EXTRA]:
@@ -126,19 +170,68 @@ def _decimal(value: Any) -> str | None:
         return None
 
 
+def number_within(before: int, after: int) -> Fit:
+    """The fit of decimals, as text, for a store that holds so many digits before and after the point."""
+
+    def fit(value: Any) -> str | None:
+        if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
+            return None
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            return None
+        if (
+            not number.is_finite()
+            or (number and number.adjusted() >= before)
+            or -int(number.as_tuple().exponent) > after
+        ):
+            return None
+        return str(number)
+
+    return fit
+
+
+def binary(value: Any) -> bytes | None:
+    """The fit of bytes for a store that has them."""
+    try:
+        return octets(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def time_in_milliseconds(value: Any) -> str | None:
+    """The fit of moments for a store that holds milliseconds."""
+    found = _time(value)
+    return None if found is not None and "." in found and found[23:].rstrip("Z").strip("0") else found
+
+
+def _shaped(shape: Shape, value: Any) -> str | None:
+    """A value of a typed column as its journal holds it: a decimal as text, else JSON text."""
+    try:
+        found = natural(shape, value)
+    except ValueError:
+        try:
+            if shape.kind not in ("list", "map", "struct") or type(value) is not str:
+                return None
+            natural(shape, parsed(value))  # a journal line of an older gossamer, which had JSON text
+        except (ValueError, msgspec.DecodeError):
+            return None
+        return value
+    if found is None:
+        return None
+    return format(found, "f") if shape.kind == "decimal" else _json(value)
+
+
 def _time(value: Any) -> str | None:
     try:
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return moment(value).isoformat().replace("+00:00", "Z")
     except (TypeError, ValueError, OverflowError):
         return None
 
 
 def _date(value: Any) -> str | None:
     try:
-        return date.fromisoformat(value).isoformat()
+        return day(value).isoformat()
     except (TypeError, ValueError):
         return None
 
@@ -149,12 +242,42 @@ def _strings(value: Any) -> list[str] | None:
     return None
 
 
+def _bytes(value: Any) -> str | None:
+    """As base64 text."""
+    try:
+        return b64encode(octets(value)).decode()
+    except (TypeError, ValueError):
+        return None
+
+
+def _uuid(value: Any) -> str | None:
+    try:
+        return str(UUID(str(value)))
+    except ValueError:
+        return None
+
+
+def _span(value: Any) -> str | None:
+    try:
+        msgspec.convert(value, timedelta)
+    except (msgspec.ValidationError, OverflowError):
+        return None
+    return value if isinstance(value, str) else str(msgspec.to_builtins(value))
+
+
+def _clock(value: Any) -> str | None:
+    try:
+        return natural(Shape("clock"), value).isoformat()  # type: ignore[no-any-return]
+    except ValueError:
+        return None
+
+
 def _json(value: Any) -> str | None:
     found = cell(value)
     return found if isinstance(found, str) else text(found)
 
 
-_FIT: dict[str, Callable[[Any], Any]] = {
+FITS: dict[str, Fit] = {
     "int": _int, "float": _float, "str": _str, "bool": _bool, "decimal": _decimal, "time": _time, "date": _date,
-    "strings": _strings, "json": _json,
+    "strings": _strings, "json": _json, "clock": _clock, "span": _span, "bytes": _bytes, "uuid": _uuid,
 }  # fmt: skip

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from gossamer import wal
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
@@ -19,11 +20,12 @@ from gossamer.sinks.aside import Aside, Refuse
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names
 from gossamer.sinks.history import STORED, TAKEN
+from gossamer.sinks.rows import Misfit, binary
 from gossamer.sinks.sqlite_history import quoted as _quoted
-from gossamer.sinks.sqlite_rows import careful, insert, loose, values
+from gossamer.sinks.sqlite_rows import careful, insert, loose, values, without_loss
 from gossamer.visit import Row
 
-_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "any": ""}
+_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "bytes": "BLOB", "any": ""}
 
 
 class Sqlite:
@@ -43,6 +45,9 @@ class Sqlite:
         """Seconds to wait for another process's transaction."""
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
+        self._types: dict[str, dict[str, str]] = {}
+        """By kind: the types of the columns that need a look at each value, as the table has them."""
+        self._misfits: list[Misfit] = []
 
     def target(self) -> str:
         """Absolute path of the database."""
@@ -98,8 +103,9 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Write rows by their kind. `singly`: some table has rules that somebody gave it; rows that it refuses are kept aside. (Not always
-        so: what a savepoint keeps costs 2 us a row.)"""
+        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some table has rules that somebody
+        gave it; rows that it refuses are kept aside. (Not always so: what a savepoint keeps costs 2 us a row.)"""
+        self._misfits.clear()
         with self._transaction() as base:
             for kind, group in kinds.items():
                 typed = kind in self._columns
@@ -107,11 +113,21 @@ class Sqlite:
                 for rows in ([row] for row in group) if singly else [group]:
                     try:
                         with _savepoint(base) if singly else contextlib.nullcontext():
-                            _put(base, kind, into, rows, typed)
+                            _put(
+                                base,
+                                kind,
+                                into,
+                                rows,
+                                cell if typed else loose,
+                                self._types.get(kind, {}),
+                                self._misfits,
+                            )
                     except sqlite3.IntegrityError as error:
                         if not singly:
                             raise
                         self._refuse(self.path, rows[0], str(error))
+        for row, why in self._misfits:
+            self._refuse(self.path, row, why)
 
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
@@ -170,6 +186,10 @@ class Sqlite:
             raise UsageError(_foreign(self.path, kind))
         if kind in self._columns:
             self._inserts[kind] = names, around
+            there = base.execute(f"PRAGMA table_info({table})").fetchall()
+            wanted = {column.name.lower() for column in columns if column.type in ("decimal", "bytes")}
+            found = {name: kept.upper() for _, name, kept, *_ in there if name.lower() in wanted}
+            self._types[kind] = {name: kept for name, kept in found.items() if kept in ("NUMERIC", "BLOB")}
         return names, around
 
     @contextlib.contextmanager
@@ -208,16 +228,32 @@ def _savepoint(base: sqlite3.Connection) -> Iterator[None]:
 
 
 def _put(
-    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row], typed: bool
-) -> None:
-    """Write rows of a kind."""
+    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row],
+    cell: Callable[[Any], Any], types: Mapping[str, str], misfits: list[Misfit],
+) -> None:  # fmt: skip
+    """Write rows of a kind. `types`: of columns that need a look; `misfits` gets the rows with values that do not fit."""
     if kind not in RECORDS:
         rows = past.changed(base, _name(kind), rows)
-    cells = values(into[0], rows, cell if typed else loose)
+    names = into[0]
+    cells = values(names, rows, cell)
+    if types:
+        decimals = [n for n, name in enumerate(names) if types.get(name) == "NUMERIC"]
+        binaries = [n for n, name in enumerate(names) if types.get(name) == "BLOB"]
+        for row, cells_of_row in zip(rows, cells, strict=True):
+            if decimals and (lost := without_loss(names, decimals, cells_of_row)):
+                misfits.append((row, f"{', '.join(lost)}: SQLite has 15 digits; the row has all in {EXTRA}"))
+            for n in binaries:
+                if type(cells_of_row[n]) is str:
+                    cells_of_row[n] = binary(cells_of_row[n]) or cells_of_row[n]
     try:
         insert(base, into[1], cells)
     except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
-        insert(base, into[1], [careful(into[0], row) for row in cells])
+        for at, row in enumerate(rows):
+            careful_cells = careful(names, cells[at])
+            if any(type(value) is int and careful_cells[n] is None for n, value in enumerate(cells[at])):
+                misfits.append((row, f"an integer of more than 64 bits; the row has it in {EXTRA}"))
+            cells[at] = careful_cells
+        insert(base, into[1], cells)
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ _SIZES = (64, 16, 4, 1)
 """Rows of a statement: few sizes, as compiled statements are kept."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
+_SURE = 15
+"""Characters of a decimal that SQLite holds for certain."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
     name for name, kind in get_type_hints(PageRecord).items()
@@ -65,6 +67,29 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
         size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
         base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
         values = values[size:]
+
+
+def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
+    """Move decimals that a REAL does not hold to `_extra`; their names."""
+    lost: dict[str, Any] = {}
+    for n in decimals:
+        told = row[n]
+        if type(told) is str and len(told) > _SURE and not isinstance(_held(told), float | int):
+            lost[names[n]], row[n] = Decimal(told), None
+    if lost:
+        row[-1] = text(lost | (parsed(row[-1]) if row[-1] else {}))
+    return [*lost]
+
+
+def _held(told: str) -> float | int | Decimal | None:
+    """What a NUMERIC column makes of a decimal's text."""
+    try:
+        exact = Decimal(told)
+        if exact == exact.to_integral_value() and abs(exact) < _WIDE:
+            return int(exact)
+        return number(exact) if len(exact.normalize().as_tuple().digits) <= 15 else None
+    except (ArithmeticError, ValueError):
+        return None
 
 
 def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:

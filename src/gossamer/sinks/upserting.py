@@ -1,7 +1,8 @@
 """What all stores that keep one row a key have in common: history, rows that do not fit, connections made anew.
 
 A store is a Driver; `Upserts` makes a TableSink of it. A batch that a store refuses is halved until the row is found that
-it cannot hold; that one is kept aside (`aside`), the rest is written.
+it cannot hold; that one is kept aside (`aside`), the rest is written. So is a row with a value that does not fit its column: the row is
+written without it (`_extra` has it), and kept aside with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
-from gossamer.sinks.rows import fitted
+from gossamer.sinks.rows import Fit, Misfit, fitted
 from gossamer.visit import PageRecord, Row
 
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -38,6 +39,8 @@ class Driver(Protocol):
     """One store. Calls come from one thread at a time. All raise SinkAway (then `drop` is called), SinkError, UsageError."""
 
     where: str
+    misfits: list[Misfit]
+    """Rows of the batch with values that the store cannot hold, noted by `put`."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connect, see to the tables of these kinds."""
@@ -123,6 +126,7 @@ class Upserts:
         kinds: dict[str, list[Row]] = {}
         for row in rows:
             kinds.setdefault(row.kind, []).append(row)
+        self._driver.misfits.clear()
         with self._driver.begin():
             for kind, group in sorted(kinds.items()):
                 if kind in RECORDS:
@@ -130,6 +134,8 @@ class Upserts:
                     self._driver.put(kind, written, careful)
                 else:
                     self._items(kind, group, careful)
+        for row, why in self._driver.misfits:
+            self._refuse(self._driver.where, row, why)
 
     def _items(self, kind: str, rows: list[Row], careful: bool) -> None:
         if runs := {row.key: row.run for row in rows if row.run}:
@@ -167,11 +173,15 @@ class HistoryUpserts(Upserts):
 
 class Table:
     """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`. `strict`: the
-    store reads its JSON columns."""
+    store reads its JSON columns. `fits`: what the store's types hold, as of `rows.fitted`; `misfits` gets the rows with values that do
+    not fit."""
 
-    def __init__(self, kind: str, columns: Columns, *, whole: bool = False, strict: bool = False) -> None:
+    def __init__(
+        self, kind: str, columns: Columns, fits: Mapping[str, Fit], misfits: list[Misfit], *, whole: bool = False, strict: bool = False
+    ) -> None:  # fmt: skip
         declared = None if whole else columns.get(kind)
         self.whole, self._strict = declared is None, strict
+        self._fits, self._misfits = fits, misfits
         own = [Column("data", "json"), *(OURS if kind not in RECORDS else ())] if declared is None else declared
         kept = STORED if kind not in RECORDS else ()
         between = [column for column in (*own, *kept) if column.name not in ("_key", EXTRA)]
@@ -189,8 +199,13 @@ class Table:
                 for row, _ in rows
             ]
         else:
-            strict = self._strict
-            found = [[*fitted(self.columns, self._whole(row, state), strict=strict).values()] for row, state in rows]
+            found = []
+            for row, state in rows:
+                unfit: list[str] = []
+                whole = self._whole(row, state)
+                found.append([*fitted(self.columns, whole, strict=self._strict, fits=self._fits, unfit=unfit).values()])
+                if unfit:
+                    self._misfits.append((row, "; ".join(unfit)))
         return [[_cleaned(value) for value in row] for row in found] if careful else found
 
     def _whole(self, row: Row, state: State | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, Name, Past, State, s
 from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.place import Place
+from gossamer.sinks.rows import Misfit
 from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
 from gossamer.visit import Row
 
@@ -102,6 +103,7 @@ class Hashes:
         self._client = Client(place)
         self.where, self._pattern = place.where, place.given["hash"]
         self.drop = self._client.drop
+        self.misfits: list[Misfit] = []
         self._pipe: Any = None
 
     def prepare(self, kinds: Sequence[str]) -> None:

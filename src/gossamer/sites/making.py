@@ -12,6 +12,7 @@ from gossamer import item as items
 from gossamer import url as urls
 from gossamer.assets import FILES, File, Named, marks
 from gossamer.parsing.view import View
+from gossamer.pipeline import moments
 from gossamer.pipeline.models import Fault
 from gossamer.pipeline.schema import Schema, schema
 from gossamer.pipeline.steps import Fields, alike, clean, content, ready, through, validate
@@ -49,6 +50,7 @@ class Making:
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
         self._own = any(step not in (clean, validate) for step in self._steps)
+        self._timed: dict[type, moments.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
     def make(self, parsed: Parsed, view: View) -> list[Made]:
@@ -81,6 +83,8 @@ class Making:
                 made.names, made.beyond = self._named(cls, made.fields, view)
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
             made.content = xxhash.xxh3_64_hexdigest(content(said))
+            if places := moments.met(item) if cls is None else self._moments(cls):
+                made.fields = moments.with_zone(dict(made.fields), places)
         except BaseException as error:  # noqa: BLE001 - what a step put there
             return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
@@ -110,6 +114,13 @@ class Making:
         web = url.startswith(("http://", "https://"))
         rule = msgspec.structs.replace(mark.rule, site=self.site.name)
         return Named(field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule)
+
+    def _moments(self, cls: type) -> moments.Places:
+        """Where an item of a class has moments."""
+        found = self._timed.get(cls)
+        if found is None:
+            found = self._timed[cls] = moments.fields(cls)
+        return found
 
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)

@@ -10,7 +10,9 @@ import msgspec
 
 from gossamer.data_files import open_file
 from gossamer.errors import ConfigError
-from gossamer.sinks.formats import WHOLE, parse
+from gossamer.masking import mask
+from gossamer.sinks.formats import WHOLE, guarded, parse
+from gossamer.sinks.place import FORMS, bare_secret
 
 NAME = "kept.json"
 
@@ -23,7 +25,7 @@ class Noted(msgspec.Struct):
     pages: list[str] = []
     items: str | None = None
     outputs: list[str] = []
-    """All outputs of rows that are files, as after -o."""
+    """All outputs of rows, as after -o."""
     earlier: list[str] = []
     """Where runs before kept their pages, one output a run."""
 
@@ -40,8 +42,10 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
         path, form = parse(spec)
         if form in WHOLE:
             pages.append(("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path)))
+        elif form in FORMS:
+            rows.append(mask(spec) if bare_secret(spec) else spec)  # a password is not kept, a reference to one is
         elif form != "stdout" and "://" not in path:
-            rows.append(f"{os.path.abspath(path)}:{form}")
+            rows.append(f"{os.path.abspath(path)}:{form}" + ("" if guarded(spec) else "?guard=no"))
             items = items or (os.path.abspath(path) if form == "jsonl" else None)
     if pages or rows:
         before = noted(folder) if not anew and (folder / NAME).exists() else Noted()

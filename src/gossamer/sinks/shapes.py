@@ -1,0 +1,314 @@
+"""Natural types of item fields: the type that an annotation stands for, and values of that type.
+
+Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads the shape of a column and
+turns each value into the Python value that its driver writes.
+"""
+
+from __future__ import annotations
+
+import binascii
+import math
+import types
+import typing
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from gossamer.item import Digits, is_class, modelled, names
+from gossamer.sinks.jsonl import parsed, text
+
+_WIDE = 2**63
+_LISTS = (list, tuple, set, frozenset, Sequence)
+_MAPS = (dict, Mapping)
+
+
+class Shape(NamedTuple):
+    """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map struct.
+
+    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`: precision and scale of a
+    decimal; precision 0 means that the annotation gives none.
+    """
+
+    kind: str
+    parts: tuple[tuple[str, Shape], ...] = ()
+    digits: tuple[int, int] = (0, 0)
+
+
+JSON = Shape("json")
+"""The shape of values without one type: JSON text."""
+_LEAVES: dict[Any, str] = {
+    int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time", date: "date", time: "clock",
+    timedelta: "span", bytes: "bytes", bytearray: "bytes", UUID: "uuid",
+}  # fmt: skip
+
+
+def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> Shape:
+    """The shape of a field's annotation. `inside`: the classes around it; a class inside itself is JSON.
+
+    >>> shape_of(list[int] | None)
+    Shape(kind='list', parts=(('item', Shape(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
+    """
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        found = shape_of(args[0], inside)
+        return found._replace(digits=_digits(args[1:])) if found.kind == "decimal" else found
+    if origin in (typing.Union, types.UnionType):
+        several = {shape_of(part, inside) for part in args if part not in (type(None), msgspec.UnsetType)}
+        if {one.kind for one in several} == {"int", "float"}:
+            return Shape("float")
+        return several.pop() if len(several) == 1 else JSON
+    if origin is typing.Literal:
+        return _of_values(args)
+    if origin in _LISTS or origin in _MAPS:
+        return _of_parts(origin, args, inside)
+    if not isinstance(annotation, type):
+        return JSON
+    if issubclass(annotation, Enum):
+        return _of_values([one.value for one in annotation])
+    if annotation in _LEAVES:
+        return Shape(_LEAVES[annotation])
+    if issubclass(annotation, str | PurePath) or hasattr(annotation, "unicode_string"):
+        return Shape("str")
+    return _of_class(annotation, inside) if is_class(annotation) and annotation not in inside else JSON
+
+
+def _of_values(values: Sequence[Any]) -> Shape:
+    kinds = {str if isinstance(value, str) else type(value) for value in values}
+    return Shape({str: "str", int: "int", bool: "bool"}.get(kinds.pop(), "json")) if len(kinds) == 1 else JSON
+
+
+def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Shape:
+    if origin in _MAPS:
+        if len(args) != 2 or shape_of(args[0]).kind != "str":
+            return JSON
+        kind, part = "map", shape_of(args[1], inside)
+    else:
+        elements = set(args) - {Ellipsis}
+        kind, part = "list", shape_of(elements.pop(), inside) if len(elements) == 1 else JSON
+    return JSON if part.kind == "json" else Shape(kind, (("item" if kind == "list" else "value", part),))
+
+
+def _of_class(cls: type, inside: tuple[Any, ...]) -> Shape:
+    """A struct, unless the class is written in another form than an object with all its fields."""
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations are a user's code
+        return JSON
+    written = names(cls)
+    if issubclass(cls, msgspec.Struct):
+        config = cls.__struct_config__
+        if config.array_like or config.tag is not None or config.omit_defaults:
+            return JSON
+        written = cls.__struct_encode_fields__
+    elif modelled(cls) and getattr(cls, "model_computed_fields", None):
+        return JSON
+    hints |= _pydantic_digits(cls, hints)
+    parts = [(told, shape_of(hints.get(name), (*inside, cls))) for told, name in zip(written, names(cls), strict=True)]
+    return Shape("struct", tuple(parts)) if parts else JSON
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class of items with their marks; none where they cannot be read."""
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read is taken as JSON
+        return {}
+    return hints | _pydantic_digits(cls, hints)
+
+
+def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of a pydantic model's fields whose digits stand in `Field(max_digits=, decimal_places=)`."""
+    if not modelled(cls):
+        return {}
+    fields: Any = getattr(cls, "model_fields", {})
+    return {
+        name: typing.Annotated[hints[name], *field.metadata]
+        for name, field in fields.items()
+        if name in hints and field.metadata
+    }
+
+
+def _digits(marks: Sequence[Any]) -> tuple[int, int]:
+    """Precision and scale by the marks of an annotation."""
+    for mark in marks:
+        if isinstance(mark, Digits):
+            return mark.precision, mark.scale
+        for one in (mark, *getattr(mark, "metadata", ())):
+            precision, scale = getattr(one, "max_digits", None), getattr(one, "decimal_places", None)
+            if isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 76 and precision:
+                return precision, scale
+    return 0, 0
+
+
+def of_value(value: Any) -> Shape | None:
+    """The shape of a value that a store's reader gives; None: a null tells nothing. Objects are JSON."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        found: Shape | None = None
+        for one in value:
+            if (part := of_value(one)) is not None:
+                found = part if found is None else joined(found, part)
+        return JSON if found is None or found.kind == "json" else Shape("list", (("item", found),))
+    kind = _LEAVES.get(type(value), "json")
+    if kind == "decimal" and value.is_finite():
+        scale = max(0, -value.as_tuple().exponent)
+        whole = max(0, value.adjusted() + 1)
+        return Shape("decimal", digits=(whole + scale, scale) if 0 < whole + scale <= 76 else (0, 0))
+    return Shape("float") if kind == "int" and not -_WIDE <= value < _WIDE else Shape(kind)
+
+
+def joined(one: Shape, other: Shape) -> Shape:
+    """The shape of values of both."""
+    if one == other:
+        return one
+    kinds = {one.kind, other.kind}
+    if kinds == {"decimal"}:
+        scale = max(one.digits[1], other.digits[1])
+        whole = max(one.digits[0] - one.digits[1], other.digits[0] - other.digits[1])
+        fits = one.digits[0] and other.digits[0] and whole + scale <= 76
+        return Shape("decimal", digits=(whole + scale, scale) if fits else (0, 0))
+    if kinds == {"int", "decimal"}:
+        number = one if one.kind == "decimal" else other
+        scale = number.digits[1]
+        return Shape(
+            "decimal", digits=(max(number.digits[0], 19 + scale), scale) if number.digits[0] and scale <= 57 else (0, 0)
+        )
+    if kinds <= {"int", "float", "decimal"}:
+        return Shape("float") if "decimal" not in kinds else Shape("decimal")
+    if kinds == {"list"}:
+        part = joined(one.parts[0][1], other.parts[0][1])
+        return JSON if part.kind == "json" else Shape("list", (("item", part),))
+    return JSON
+
+
+def natural(shape: Shape, value: Any) -> Any:
+    """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are None. Raises ValueError for a
+    value that is not of the shape.
+
+    >>> natural(Shape("date"), "2026-01-31"), natural(Shape("list", (("item", Shape("int")),)), [1, None])
+    (datetime.date(2026, 1, 31), [1, None])
+    """
+    if value is None or value is msgspec.UNSET:
+        return None
+    try:
+        return _NATURAL[shape.kind](shape, value)
+    except (TypeError, ArithmeticError, AttributeError, binascii.Error) as error:
+        raise ValueError(str(error)) from error
+
+
+def decoded(shape: Shape, told: str) -> Any:
+    """The Python value of a cell as the journal holds it: JSON text of lists, maps and structs, the text of all else."""
+    if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
+        return natural(shape, parsed(told))
+    return natural(shape, told)
+
+
+def exact(value: Any, precision: int, scale: int) -> Decimal:
+    """A number as a decimal with `scale` places. Raises ValueError where digits would be lost."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise ValueError("not a number")
+    number = Decimal(str(value))
+    if number and number.adjusted() >= precision - scale:
+        raise ValueError(f"more than {precision - scale} digits before the point")
+    found = number.quantize(Decimal(1).scaleb(-scale), context=_exactly(precision))
+    if found != number:
+        raise ValueError(f"more than {scale} decimal places")
+    return found
+
+
+def moment(value: Any) -> datetime:
+    """A moment in UTC; one without a zone is UTC. Raises ValueError."""
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def day(value: Any) -> date:
+    """A date. Raises ValueError."""
+    if isinstance(value, date):
+        if isinstance(value, datetime):
+            raise ValueError("a moment is not a date")
+        return value
+    return date.fromisoformat(value)
+
+
+def octets(value: Any) -> bytes:
+    """Bytes of a base64 text. Raises ValueError."""
+    return bytes(value) if isinstance(value, bytes | bytearray) else b64decode(value, validate=True)
+
+
+def _exactly(precision: int) -> Context:
+    return Context(prec=precision + 1, Emin=-999_999, Emax=999_999, traps=[InvalidOperation, Inexact])
+
+
+def _of_kind(kind: type) -> Callable[[Shape, Any], Any]:
+    def same(_: Shape, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"not a {kind.__name__}")
+        return value
+
+    return same
+
+
+def _int(_: Shape, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_WIDE <= value < _WIDE:
+        raise ValueError("not an integer of 64 bits")
+    return value
+
+
+def _float(_: Shape, value: Any) -> float | None:
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        raise ValueError("not a number")
+    if (isinstance(value, float) and not math.isfinite(value)) or (
+        isinstance(value, Decimal) and not value.is_finite()
+    ):
+        return None
+    found = float(value)
+    if not math.isfinite(found):
+        raise ValueError("more than a float holds")
+    return found
+
+
+def _decimal(shape: Shape, value: Any) -> Decimal | None:
+    if isinstance(value, float | Decimal) and not Decimal(value).is_finite():
+        return None
+    return exact(value, *(shape.digits if shape.digits[0] else (38, 9)))
+
+
+def _clock(_: Shape, value: Any) -> time:
+    found = value if isinstance(value, time) else time.fromisoformat(value)
+    if found.tzinfo is not None:
+        raise ValueError("a time with a zone")
+    return found
+
+
+def _list(shape: Shape, value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise ValueError("not a list")
+    part = shape.parts[0][1]
+    return [natural(part, one) for one in value]
+
+
+def _map(shape: Shape, value: Any) -> list[tuple[str, Any]]:
+    part = shape.parts[0][1]
+    return [(str(name), natural(part, one)) for name, one in value.items()]
+
+
+def _struct(shape: Shape, value: Any) -> dict[str, Any]:
+    if more := value.keys() - {name for name, _ in shape.parts}:
+        raise ValueError(f"no field {min(more)}")
+    return {name: natural(part, value.get(name)) for name, part in shape.parts}
+
+
+_NATURAL: dict[str, Callable[[Shape, Any], Any]] = {
+    "str": _of_kind(str), "uuid": _of_kind(str), "span": _of_kind(str), "bool": _of_kind(bool), "int": _int, "float": _float,
+    "decimal": _decimal, "time": lambda _, value: moment(value), "date": lambda _, value: day(value), "clock": _clock,
+    "bytes": lambda _, value: octets(value), "json": lambda _, value: text(value), "list": _list, "map": _map, "struct": _struct,
+}  # fmt: skip
