@@ -110,6 +110,16 @@ STANDING = {
     "a short text": ("<p>Sofort lieferbar</p><p>9 units in stock</p>", "InStock"),
     "a name with a prefix": (ld({"@type": "Product", "name": "Red lamp", "offers": {"availability": "schema:PreOrder"}}), "PreOrder"),
     "nothing": ("<p>Red</p>", None),
+    "a link to the cart in the header": ("<header><a class=btn-cart href=/cart>Cart</a></header>", None),
+    "in a header that is a div": ("<div class=site-header><a class='to-cart' href=/cart>Cart (0)</a></div>", None),
+    "in a header by its role": ("<div role=banner><button>Add to cart</button></div>", None),
+    "a form in the header": ("<header><form action=/cart/add></form></header>", None),
+    "a word of the menu": ("<nav><a href=/x>Comprar</a></nav>", None),
+    "a word of the footer": ("<footer><a href=/help>Bestellen</a></footer>", None),
+    "the small cart": ("<div class=mini-cart><a class=btn-cart href=/checkout>x</a></div>", None),
+    "a link to the cart anywhere": ("<a class=btn-cart href=/en/warenkorb.html?x=1><i></i></a>", None),
+    "a link to the cart that says what it adds": ("<a class=add-to-cart href='/cart?add=3'><i></i></a>", "InStock"),
+    "the product's own header": ("<div class=product-header><button>Buy now</button></div>", "InStock"),
 }  # fmt: skip
 
 

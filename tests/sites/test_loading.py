@@ -201,3 +201,12 @@ def test_an_edit_of_one_letter_within_the_second_is_seen(tmp_path: Path, monkeyp
         (one,) = load(path)
         seen.append(one.site.hosts)
     assert seen == [("a.example",), ("b.example",)]
+
+
+def test_item_classes_that_are_fields_of_others_are_no_kinds(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(
+        'from gossamer import Item, Site\nsite = Site("a")\nclass Offer(Item):\n    price: float\n'
+        'class Maker(Item, key="name"):\n    name: str\nclass Book(Item):\n    offers: list[Offer] | None\n    maker: Maker\n'
+    )
+    assert set(load(file)[0].items) == {"book", "maker"}

@@ -9,6 +9,8 @@ from typing import Final
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.shop import MOST, Element, Shop, called, hidden, said
 
+FRAME_DEPTH: Final = 30
+"""Ancestors of a button that are looked at for a header, a menu, a footer."""
 _STOCKED: Final = (
     '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
@@ -68,6 +70,20 @@ _BUY: Final = re.compile(
     r"beli sekarang|v košarico|u korpu|į krepšelį|pievienot grozam|lisa (?:ostu)?korvi|количката|به سبد|/cart/add|place bid",
     re.IGNORECASE,
 )
+_FRAME: Final = re.compile(
+    r"(?<![a-z])(?:(?<!product[-_])header|masthead|top-?bar|nav|navbar|navigation|footer|mini-?(?:cart|basket|bag)|(?:cart|basket)-(?:link|icon|drawer|widget|"
+    r"preview|flyout|count))(?![a-z])",
+    re.IGNORECASE,
+)
+"""Classes and ids of the parts that every page of a shop has, whatever it shows."""
+_FRAMES: Final = frozenset(("header", "nav", "footer"))
+_FRAME_ROLES: Final = frozenset(("banner", "navigation", "contentinfo"))
+_CART: Final = re.compile(
+    r"(?:^|/)(?:(?:shopping|view|my|show)[-_]?)?(?:cart|basket|bag|checkout|warenkorb|einkaufswagen|panier|carrito|cesta|carrinho|carrello|winkelwagen|"
+    r"winkelmand|ko[sš][ií]k|koszyk|varukorg|kurv|handlekurv|ostoskori|kos[aá]r|sepet|cos|korzina)(?:/view|/index)?(?:\.\w{2,5})?/?(?:[?#](?!.*add).*)?$",
+    re.IGNORECASE,
+)
+"""Addresses of the cart itself: a link there shows it, and puts nothing in."""
 _MESSAGE: Final = re.compile(
     r"(?:notify|e-?mail|alert) me|back in stock|benachrichtig|prévenez|(?:m')?alerte[rz]|avísame|avise-?me|avvisami|powiadom|hlídat|"
     r"houd me op de hoogte|mail mij|bevaka|入荷",
@@ -102,6 +118,8 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     message = form = other = False
     for element in buttons:
         if _buys(element):
+            if _of_the_frame(element, shop):
+                continue
             own = not shop.elsewhere(element)
             if own and element.tag != "form":
                 return "InStock", True
@@ -116,8 +134,27 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
 
 
 def _buys(element: Element) -> bool:
-    signs = (said(element)[:60], *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")))
-    return _BUY.search(" ".join((*signs, called(element)[:200]))) is not None and "disabled" not in element.attrs
+    if "disabled" in element.attrs:
+        return False
+    signs = " ".join((said(element)[:60], *(attribute_of(element, name)[:200] for name in ("value", "alt", "action"))))
+    if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
+        return _BUY.match(signs.strip()) is not None
+    return _BUY.search(f"{signs} {called(element)[:200]}") is not None
+
+
+def _of_the_frame(element: Element, shop: Shop) -> bool:
+    """Whether an element is part of what every page of the shop has: its header, menu, footer, small cart. What is around the heading
+    is not."""
+    node: object = element
+    for _ in range(FRAME_DEPTH):
+        if not isinstance(node, Element) or node in shop.above:
+            return False
+        if node.tag in _FRAMES or attribute_of(node, "role").lower() in _FRAME_ROLES:
+            return True
+        if node is not element and node.tag not in ("body", "main") and _FRAME.search(called(node)[:200]):
+            return True
+        node = node.parent
+    return False
 
 
 def standing(text: str, whole: bool = False) -> str | None:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import traceback
+import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from importlib.machinery import SourceFileLoader
@@ -155,10 +156,27 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
     default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type]] = {}
     own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Item) and one is not Item]
+    parts = {part for one in own for part in _parts(one)}
+    own = [one for one in own if one not in parts or one.item_key]
     named_by = [function.item for site in sites.values() for function in site.functions if function.item is not None]
     for kind in dict.fromkeys([*own, *named_by]):
         items.setdefault(kind.__name__.lower(), []).append(kind)
     return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
+
+
+def _parts(cls: type) -> set[type]:
+    """The classes that stand in the fields of a class of items: without a key of their own they are parts of its rows, and no kind."""
+    try:
+        waiting = list(typing.get_type_hints(cls).values())
+    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
+        return set()
+    found: set[type] = set()
+    while waiting:
+        hint = waiting.pop()
+        if isinstance(hint, type) and issubclass(hint, Item) and hint is not cls:
+            found.add(hint)
+        waiting += typing.get_args(hint)
+    return found
 
 
 class _AsRead(SourceFileLoader):
