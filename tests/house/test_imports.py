@@ -14,7 +14,7 @@ from house.tree import ROOT, Source, imported, package, parse
 
 NOUNS = {
     "process", "beside", "wal", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings",
-    "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch",
+    "masking", "render", "steps", "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch", "absence",
 }  # fmt: skip
 SHELVES = {
     "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "revisit",
@@ -24,7 +24,7 @@ PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
     NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted"}, {"door"},
-    {"api", "trial", "submit", "reparsing", "querying"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
+    {"api", "trial", "submit", "reparsing", "querying"}, {"confirming"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
