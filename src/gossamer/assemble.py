@@ -30,6 +30,7 @@ from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.learning import Learning
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policy, heaps
+from gossamer.frontier.quality import Held
 from gossamer.frontier.rates import Caps
 from gossamer.frontier.scores import Scores
 from gossamer.frontier.spiller import spilling
@@ -37,7 +38,7 @@ from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
-from gossamer.judging import Judge
+from gossamer.judging import Judge, expected
 from gossamer.membership import Clubs
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import TableSink
@@ -221,7 +222,7 @@ class Bench:
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=AttemptsLog(at / known.name_of(setup.segment), known.MODE) if at else None,
-            say=say, stop=stop, deadline=setup.deadline,
+            say=say, stop=stop, deadline=setup.deadline, hold=Held(self.store, setup.crawl).push if self.sites else None,
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -338,6 +339,8 @@ class Bench:
             self._ledger.open()
             self.limiter.begin()
             await self.judge.open()
+            if self.sites and self.outputs.keeps_items:
+                self.reader.usual = await expected(self.store, self.sites)
             self._opened = True
         await self._state()
         if (usual := self.frontier.policy).host_time >= 0:

@@ -29,7 +29,7 @@ from gossamer.frontier.spent import timed
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Job, Setup
-from gossamer.judging import ended, mended, seen_whole
+from gossamer.judging import conclude, ended, mended
 from gossamer.page import Page
 from gossamer.refreshing import passes, visit_again
 from gossamer.rehearsal import files, rehearse
@@ -257,8 +257,9 @@ class Run:
         tasks = [asyncio.create_task(one) for one in work]
         try:
             outcomes = await asyncio.gather(*tasks)
-            whole = await seen_whole(self.setup, self.store, bench.sites) if set(outcomes) == {"finished"} else ()
-            await bench.outputs.finish(whole, wait=True)  # rows so far are to be read, also when it is to go on
+            whole = set(outcomes) == {"finished"}
+            await conclude(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
+            await bench.outputs.finish(wait=True)  # rows so far are to be read, also when it is to go on
         finally:
             for task in tasks:
                 task.cancel()

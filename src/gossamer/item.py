@@ -162,6 +162,11 @@ def shown(value: Any) -> Any:
     return f"<{type(value).__name__}>"
 
 
+def has_value(value: Any) -> bool:
+    """Whether a field's value says anything: not None, no empty text, list or object."""
+    return value is not None and value != "" and value != [] and value != {}
+
+
 def said(error: BaseException) -> str:
     """What an exception says; one of a user's may not even do that."""
     try:

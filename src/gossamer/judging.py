@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
 from gossamer import sites as site_files
+from gossamer.absence import Seen, Usual, doubt, judge, too_many, usual
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, clock
-from gossamer.frontier.quality import Lately, Runs
+from gossamer.frontier.keys import tag
+from gossamer.frontier.quality import Held, Lately, Runs
 from gossamer.frontier.store import Store
-from gossamer.frontier.tally import summary
+from gossamer.frontier.tally import counts, summary
 from gossamer.frontier.tasks import Tasks
 from gossamer.job import Job, Setup
+from gossamer.parts import HistorySink
 from gossamer.pipeline.gates import Gate, parse
 from gossamer.pipeline.window import Trip, Window, counted
-from gossamer.quality import LEAST, Part, run_of
+from gossamer.quality import Part, run_of
 from gossamer.road.records import moment
+from gossamer.sinks.jsonl import encode
 from gossamer.sites.loading import LoadedSite, version
 from gossamer.summary import Summary
-from gossamer.visit import Visit
+from gossamer.visit import Row, Visit
 
 STATES = {"pause": "paused", "stop": "stopping"}
+REASONS = 5
+"""Different reasons for held items that are told."""
 LOOK = 1.0
 """Seconds after which a process tells of the pages that it saw, however few."""
 
@@ -128,7 +139,7 @@ class Judge:
         return "paused" if self._tripped else state
 
     def _say(self, line: str) -> None:
-        print(f"gossamer: {self._setup.crawl}: {line}", file=sys.stderr, flush=True)
+        _say(self._setup.crawl, line)
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[Gate]]:
@@ -159,7 +170,7 @@ async def ended(setup: Setup, store: Store, of: Summary) -> None:
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
     if not unmet(known, of):
         for name, one in of.sites.items():
-            if one.items >= LEAST:
+            if one.items and not one.held:
                 await Runs(store).keep(name, run_of(of.crawl, of.started_at, one))
 
 
@@ -170,16 +181,121 @@ async def mended(setup: Setup, store: Store) -> None:
     await Tasks(store).versions(setup.crawl, setup.sites)
 
 
-async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[tuple[str, str, str]]:
-    """The sites that say `complete=True` and were seen whole by a crawl that has nothing left to do: nothing was filtered, nothing failed,
-    no page was passed over as it had not changed. (site, run, now), for `Outputs.finish`."""
+async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
+    """The usual fields of the sites' kinds, by their last good runs. Raises StoreError."""
+    keys = {
+        item.__name__.lower(): str(getattr(item, "item_key", None) or "")
+        for site in sites
+        for items in site.items.values()
+        for item in items
+    }
+    return usual(await Runs(store).load([site.name for site in sites]), keys)
+
+
+Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
+"""Has each store that keeps items do some work."""
+
+
+async def conclude(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool) -> None:
+    """What follows from a run for the stores that keep items (docs/absence.md): held rows are judged, items that a `whole` run did not
+    meet are marked as gone where that is sure, and what became of all of them is counted."""
+    if not sites:
+        return
+    record = await Crawls(store).need(setup.crawl)
+    since = moment(record.started_at)
+    if whole:
+        await _judge_held(setup, store, sites, each)
+        for seen in await seen_whole(setup, store, sites):
+            await each(partial(_mark_gone, setup.crawl, seen))
+    found: list[Fates] = []
+    await each(lambda history: found.append(history.fates([site.name for site in sites], since)))
+    if found:  # several stores have the same items: the first one counts
+        await _set_fates(store, setup.crawl, found[0])
+
+
+async def gone_counted(
+    setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
+) -> None:
+    """Count anew what became of the items, after more of them were marked as gone."""
+    await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, moment(since)))
+
+
+Fates = tuple[int, int, int]
+"""Items that are new, changed, gone."""
+
+
+async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
+    await _set_counts(store, crawl, dict(zip(("fate:new", "fate:changed", "fate:gone"), fates, strict=True)))
+
+
+def _mark_gone(crawl: str, seen: Seen, history: HistorySink) -> None:
+    """Mark the items of a site that a run did not meet, or say why not."""
+    unseen, stored = history.missing(seen.site, seen.run, seen.at)
+    why = seen.doubt
+    if not why and too_many(unseen, stored, seen.share):
+        why = f"that is more than {seen.share:.0%} of the {stored} that are stored"
+    if not unseen:
+        return
+    if not why:
+        history.unseen(seen.site, seen.run, seen.at)
+        return
+    said = f"{unseen} stored items were not met, and are not marked as gone: {why}"
+    _say(crawl, f"{seen.site}: {said}; where they are gone: gossamer items {crawl} --confirm-gone")
+
+
+async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
+    """Store the held rows whose run is as usual; keep the others with their reasons."""
+    held = Held(store, setup.crawl)
+    if not (rows := await held.load()):
+        return
+    found = await summary(store, setup.crawl, 0)
+    verdict = judge(rows, found.sites, await expected(store, sites))
+    if verdict.apply:
+        await each(lambda history: history.upsert(verdict.apply))
+    if verdict.rejected:
+        path = Path(setup.job.settings.data) / setup.crawl / "held-items.jsonl"
+        await asyncio.to_thread(_keep, path, verdict.rejected)
+        by_site = Counter(row.data["_site"] for row, _ in verdict.rejected)  # type: ignore[index] # an item's row is a dict
+        await _set_counts(store, setup.crawl, {f"q|{name}|h": n for name, n in by_site.items()})
+        for reason, n in Counter(reason for _, reason in verdict.rejected).most_common(REASONS):
+            _say(setup.crawl, f"{n} items stay as they were stored: {reason}; what came is in {path}")
+    await held.clear()
+
+
+def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:
+    lines = [{"kind": row.kind, "key": row.key, "reason": reason, "item": row.data} for row, reason in rejected]
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    with open(file, "wb") as out:
+        out.write(encode(lines))
+
+
+async def _set_counts(store: Store, crawl: str, counts: dict[str, int]) -> None:
+    """Counts that a run's end knows, in the place of what they were."""
+    await store.guard(cast(Awaitable[Any], store.client.hset(f"{tag(0)}{crawl}:n", mapping=cast(Any, counts))))
+
+
+def _say(crawl: str, line: str) -> None:
+    print(f"gossamer: {crawl}: {line}", file=sys.stderr, flush=True)
+
+
+async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[Seen]:
+    """The sites that say `complete=True`, of a crawl that has nothing left to do, each with the reason why it was not seen whole, if there
+    is one. None of a crawl that was to see a part: with filters or a depth, or that passed over pages that had not changed."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:
         return []
-    found = await summary(store, setup.crawl, 0)
-    if found.dead or found.failed or found.pending:
-        return []
-    now = moment(await clock(store))
-    good = {name for name, one in found.sites.items() if not one.unread and not one.rejected}
-    return [(site.name, setup.owner, now) for site in sites if site.name in good]
+    found, n = await summary(store, setup.crawl, 0), await counts(store, setup.crawl)
+    known, now = gates(setup.job.gates, sites), moment(await clock(store))
+    runs = await Runs(store).load([site.name for site in sites])
+    return [
+        Seen(
+            *(site.name, setup.owner, now, site.site.complete),
+            doubt(
+                *(found.sites.get(site.name), found, n["shut"]),
+                unmet({name: known[name] for name in ("", site.name) if name in known}, found),
+                runs[site.name],
+            ),
+        )
+        for site in sites
+    ]

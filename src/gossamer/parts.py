@@ -190,5 +190,11 @@ class HistorySink(TableSink, Protocol):
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """These pages (url, when: RFC 3339) answered that they are gone: mark their items as deleted."""
 
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """How many of a site's items a whole run did not see, and how many the store has that are not gone."""
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """How many items of these sites are new, changed, and gone since a moment (RFC 3339)."""
+
     def unseen(self, site: str, run: str, at: str) -> int:
         """A whole run of a site ended: mark those of its items as deleted that the run did not see (`Row.run`); how many."""

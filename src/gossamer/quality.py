@@ -1,8 +1,9 @@
 """How good what a site gives is: field coverage, a score, drift against earlier runs; read from counts that settle with the pages.
 
 Counts, `|` between their words (`q` stands before them; a site's name has no `|`, and fields that have one are not counted):
-`SITE|p` pages read, `SITE|u` pages that could not be read, `SITE|i|KIND` items, `SITE|b|KIND` those kept aside, `SITE|f|KIND|FIELD`
-items in which the field has a value. Items that steps dropped are none of them.
+`SITE|p` pages read, `SITE|e` those of them that gave neither items nor links, `SITE|u` pages that could not be read, `SITE|h` items
+that are held (`absence`), `SITE|i|KIND` items, `SITE|b|KIND` those kept aside, `SITE|f|KIND|FIELD` items in which the field has a value.
+Items that steps dropped are none of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
+
+from gossamer.item import has_value
 
 FIELDS = 50
 """Fields of a kind that are counted, of untyped items."""
@@ -34,6 +37,10 @@ class Quality(msgspec.Struct):
     items: int = 0
     rejected: int = 0
     """Items kept aside."""
+    empty: int = 0
+    """Pages read that gave neither items nor links."""
+    held: int = 0
+    """Items that lost usual values in a run that lost them everywhere: they are not stored."""
     quality: float = 1.0
     """Share of pages that could be read, times share of items without a fault."""
     coverage: dict[str, float] = {}
@@ -56,6 +63,7 @@ class Run(msgspec.Struct):
     quality: float
     per_page: float
     coverage: dict[str, float]
+    empty: int = 0
 
 
 class Part(NamedTuple):
@@ -72,9 +80,11 @@ class Counting:
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
 
-    def page(self, counts: dict[str, int], read: bool) -> None:
-        """A page that was read, or could not be."""
+    def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
+        """A page that was read, or could not be; `empty`: it gave neither items nor links."""
         counts[self._site + ("p" if read else "u")] = 1
+        if empty:
+            counts[self._site + "e"] = 1
 
     def item(self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool) -> None:
         """An item and which of its fields have a value."""
@@ -88,7 +98,7 @@ class Counting:
             counts[name] = counts.get(name, 0) + 1
         for field, value in fields.items():
             name = known.get(field) or self._name(kind, field)
-            if name != "-" and value is not None and value != "" and value != [] and value != {}:
+            if name != "-" and has_value(value):
                 counts[name] = counts.get(name, 0) + 1
             elif name != "-":
                 counts.setdefault(name, 0)
@@ -122,6 +132,10 @@ def of_counts(
             one.pages = n
         elif what == "u":
             one.unread = n
+        elif what == "e":
+            one.empty = n
+        elif what == "h":
+            one.held = n
         elif what == "i":
             one.items += n
             items[site, rest[0]] = n
@@ -136,22 +150,23 @@ def of_counts(
         whole = one.pages + one.unread
         read = one.pages / whole if whole else 1.0
         one.quality = round(read * ((one.items - one.rejected) / one.items if one.items else 1.0), 4)
-        _drift(one, list((runs or {}).get(site, ())))
+        _drift(one, [run for run in (runs or {}).get(site, ()) if run.items >= LEAST], least)
     return found
 
 
 def run_of(crawl: str, at: str, one: Quality) -> Run:
     """What is remembered of a site's run."""
-    return Run(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage)
+    return Run(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 
-def _drift(one: Quality, runs: list[Run]) -> None:
+def _drift(one: Quality, runs: list[Run], least: int) -> None:
     if not runs or not one.pages + one.unread:
         return
     fallen = {"quality": median(run.quality for run in runs) - one.quality}
     usual = median(run.per_page for run in runs)
     fallen["yield"] = (usual - one.per_page) / usual if usual else 0.0
-    for name, now in one.coverage.items():
+    lost = {name: 0.0 for run in runs for name in run.coverage} if one.items >= least else {}
+    for name, now in (lost | one.coverage).items():  # a field that no item has any more is covered by 0
         if before := [run.coverage[name] for run in runs if name in run.coverage]:
             fallen[name] = median(before) - now
     one.drift = {name: round(by, 4) for name, by in fallen.items() if by > 0}

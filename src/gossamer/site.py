@@ -18,6 +18,7 @@ from gossamer import item as items
 from gossamer import patterns, units
 from gossamer import render as rendering
 from gossamer import url as urls
+from gossamer.absence import GONE_SHARE
 from gossamer.errors import ConfigError
 from gossamer.login import Login
 from gossamer.masking import mask
@@ -60,7 +61,8 @@ class Site:
     session: a Login: who is logged in, and how;
     sinks: where its items are kept besides the outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that
     its items go through (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all of
-    its items, so those that it does not see are marked as deleted in stores that keep a row an item;
+    its items, so those that it does not see are marked as gone in stores that keep a row an item, at most 20 % of them in one run (another
+    share: complete=0.5);
     ladder: how its pages are got, some of plain, impersonated, browser, unlocker; browser: the browsers it is to see on the
     impersonated rung, by name; render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
     "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
@@ -81,7 +83,7 @@ class Site:
         session: Login | None = None, lane: str | None = None, region: str | None = None,
         retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
         steps: Any = (), gates: str | Iterable[str] = (),
-        complete: bool = False, types: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
+        complete: bool | float | str = False, types: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
     ) -> None:  # fmt: skip
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
@@ -116,7 +118,7 @@ class Site:
         self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
-        self.complete: bool = read("complete", units.flag, complete)
+        self.complete: float = read("complete", _complete, complete)
         self.types: tuple[str, ...] = read("types", units.media_types, types)
         self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
         self.args: Mapping[str, Any] = self.defaults
@@ -228,6 +230,18 @@ def _several(values: Any) -> tuple[str, ...]:
         if not isinstance(one, str):
             raise TypeError(f"it is a list of texts, and {one!r} is none")
     return found
+
+
+def _complete(value: object) -> float:
+    """The share of the stored items that one run may mark as gone; 0: none, for no run sees all."""
+    text = str(value)
+    try:
+        return GONE_SHARE if units.flag(text) else 0.0
+    except ValueError:
+        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= share <= 1:
+        raise ValueError("write True, False, or the share of the items that may go in one run, as 0.5 or 50%")
+    return share
 
 
 def _name(name: Any) -> str:

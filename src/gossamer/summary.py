@@ -38,16 +38,25 @@ class Summary(msgspec.Struct):
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
+    new: int = 0
+    """Items that the store did not have before the run; without a store that keeps items: pages that no earlier pass knew
+    (docs/absence.md)."""
+    changed: int = 0
+    """Items that say something else than before; without such a store: pages of a `--refresh` that do."""
     unchanged: int = 0
-    """Pages that are as they were at the last visit, in a pass of `--refresh`: no row was written."""
+    """Items that say what they said before, and pages of a `--refresh` that are as they were: no row was written."""
     gone: int = 0
-    """Pages that were there at the last visit, and are no more (404, 410)."""
+    """Items that were marked as gone; without a store that keeps items: pages that were there and answer 404 or 410."""
+    refused: int = 0
+    """Rows that a store refused (refused.jsonl in the crawl's folder)."""
     files: int = 0
     """Files of items that were kept."""
     rejected: int = 0
     """Items kept aside, as something is wrong with them."""
     dropped: int = 0
     """Items that steps dropped."""
+    refused_kinds: list[str] = []
+    """Kinds of which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
     """Pages that say the same as another (`exact`), or nearly (`near`); `unkept`: that began a group when there was no more room."""
     sites: dict[str, Quality] = {}

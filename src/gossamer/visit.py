@@ -139,6 +139,8 @@ class Row(msgspec.Struct):
     """What it says, where it is to be marked with the group of what says the same."""
     once: bool = False
     """It is dropped where another says the same, or nearly."""
+    lacks: tuple[str, ...] = ()
+    """Fields without a value that nearly all items of the last good runs have: stores that keep items get it when the run is judged."""
 
 
 RAW = "@raw"

@@ -24,7 +24,7 @@ PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
     NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted", "repair"}, {"door"},
-    {"api", "trial", "submit", "reparsing", "querying"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
+    {"api", "trial", "submit", "reparsing", "querying"}, {"confirming"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room

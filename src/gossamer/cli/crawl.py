@@ -323,6 +323,11 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
     if bad := missed(job, summary):
         remark(f"the gate is not met: {'; '.join(bad)}")
         return 30
+    if summary.refused_kinds:
+        remark(
+            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in the crawl's folder has rows and reasons"
+        )
+        return 20
     worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:
         most = RETRYABLE[max(worth, key=worth.__getitem__)]

@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, only_of, read_settings
 from gossamer.cli.words import Argument, Option
 from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
 
 HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Of this host alone.")]
 Status = Annotated[str | None, Option("--status", metavar="N", help="With this HTTP status: 404, or 4xx.")]
@@ -34,18 +37,29 @@ By = Annotated[str | None, Option("--by", metavar="WHAT", help="Summed up by pro
 What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 File = Annotated[str, Argument(metavar="FILE", help="As after crawl's -o; it is written anew.")]
+ConfirmGone = Annotated[
+    bool,
+    Option("--confirm-gone", help="Mark the items that the last run of a complete=True site did not meet as gone."),
+]
+DryRun = Annotated[bool, Option("--dry-run", help="With --confirm-gone: only say how many.")]
 FIRST = 50
 
 
 def items(
     crawl: MaybeCrawl = None, host: HostFilter = None, kind: Kind = None, since: Since = None, where: Where = None,
-    limit: Limit = None, data: Data = None, setting: Setting = None, as_json: Json = False,
+    limit: Limit = None, confirm_gone: ConfirmGone = False, dry_run: DryRun = False, data: Data = None, setting: Setting = None,
+    as_json: Json = False,
 ) -> int:  # fmt: skip
-    """The items that a crawl kept."""
+    """The items that a crawl kept. `--confirm-gone` marks those that its last run did not meet."""
     from gossamer.assets import told_of
     from gossamer.querying.filters import all_of
 
-    folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
+    settings = read_settings(data, None, setting)
+    folder = folder_of(Path(settings.data), crawl)
+    if confirm_gone:
+        return _confirm_gone(settings, folder, dry_run, as_json)
+    if dry_run:
+        raise UsageError("--dry-run goes with --confirm-gone")
     test = all_of(host=only_of(host), since=since, wheres=where or ())
     found = (row for row in kept(folder, "items") if test(row))
     if kind:
@@ -53,6 +67,24 @@ def items(
     else:
         rows = (row for row in found if not told_of(row))
     put(some(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
+    return 0
+
+
+def _confirm_gone(settings: Settings, folder: Path, dry_run: bool, as_json: bool) -> int:
+    import asyncio
+
+    from gossamer.cli.show import put_json, remark
+    from gossamer.confirming import confirm_gone
+
+    found = asyncio.run(confirm_gone(settings, folder.name, dry_run=dry_run))
+    if as_json:
+        put_json(
+            {"crawl": folder.name, "dry_run": dry_run, "sites": {name: one._asdict() for name, one in found.items()}}
+        )
+        return 0
+    for name, one in found.items():
+        said = "would be marked" if dry_run else "are marked"
+        remark(f"{name}: {one.gone} of {one.stored} stored items {said} as gone")
     return 0
 
 

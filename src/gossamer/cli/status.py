@@ -119,7 +119,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     odd = await malformed(census.store) if (await census.crawls.need(name)).fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
-        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "refused": refused, "expected_lost": lost,
+        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "refusals": refused, "expected_lost": lost,
                   "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes]})  # fmt: skip
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"

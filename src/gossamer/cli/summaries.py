@@ -33,6 +33,15 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
     items = [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")] if s.rejected else []
+    known = (
+        ("new", s.new),
+        ("changed", s.changed),
+        ("unchanged", s.unchanged),
+        ("gone", s.gone),
+        ("refused by a store", s.refused),
+    )
+    if said := ", ".join(f"{n} {what}" for what, n in known if n):
+        items = [("known before", said), *items]
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
     items += [("duplicates", duplicates(s.duplicates))] if s.duplicates else []

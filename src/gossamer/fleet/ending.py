@@ -26,7 +26,7 @@ from gossamer.frontier.store import Store
 from gossamer.frontier.tasks import Task, Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
-from gossamer.judging import ended, seen_whole
+from gossamer.judging import conclude, ended
 from gossamer.parts import HistorySink
 from gossamer.road.outputs import Outputs
 from gossamer.storing import outputs
@@ -84,12 +84,18 @@ class Ending:
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
-            whole = await seen_whole(setup, self._store, sites)
-            for table in outputs(setup, sites)[1] if whole else ():
-                if isinstance(table, HistorySink):
-                    for one in whole:
-                        await asyncio.to_thread(table.unseen, *one)
-                await asyncio.to_thread(table.close)
+            tables = outputs(setup, sites)[1] if sites else []
+
+            async def each(work: Callable[[HistorySink], None]) -> None:
+                for table in tables:
+                    if isinstance(table, HistorySink):
+                        await asyncio.to_thread(work, table)
+
+            try:
+                await conclude(setup, self._store, sites, each, whole=True)
+            finally:
+                for table in tables:
+                    await asyncio.to_thread(table.close)
             await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
         except GossamerError as error:
             log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)

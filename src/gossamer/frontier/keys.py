@@ -60,6 +60,7 @@ Scripts get the tag (and the crawl) and derive the rest, so the store must allow
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `q|SITE|...` (`gossamer.quality`), `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
+| `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.Held`) | Held | the run |
 | `{b:N}CRAWL:y` | hash | index of what says the same: of the maps `e` (same), `b` (bands) and `s` (sketches) how many keys, and `ep` `bp` `sp` parts | alike | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: keys and values of fixed width, one behind the other | alike | the crawl |
 | `{b:000}CRAWL:turn` | string | whose turn it is to claim under limits, where there are many buckets | turns | 5 s |
@@ -145,7 +146,7 @@ def checks(pool: str) -> str:
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """A crawl's name. Its keys would be those of hosts if it were called `h` or `o`."""
 
-_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
+_CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = re.compile(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|gossamer:(?:rates|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -4,6 +4,7 @@ last pages of a crawl, as all of its processes saw them, for gates."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -11,6 +12,10 @@ import msgspec
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 from gossamer.quality import KEPT, Part, Run
+from gossamer.visit import Row
+
+_DECIMAL = 1
+"""Code of the extension that a Decimal is in a packed row."""
 
 TTL = 400 * 86_400
 ENTRIES = 100
@@ -48,6 +53,28 @@ class Runs:
         return await self._store.guard(cast(Awaitable[Any], call))
 
 
+class Held:
+    """Item rows that lack usual values: kept with the crawl until its run is judged, at least once each."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
+
+    async def push(self, rows: Sequence[Row]) -> None:
+        """Keep rows; durable as the crawl's queue is."""
+        await self._do(self._store.client.rpush(self._key, *map(_packed, rows)))
+
+    async def load(self) -> list[Row]:
+        """All rows that are kept."""
+        return [_unpacked(raw) for raw in await self._do(self._store.client.lrange(self._key, 0, -1))]
+
+    async def clear(self) -> None:
+        """Forget them: they were judged."""
+        await self._do(self._store.client.delete(self._key))
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Awaitable[Any], call))
+
+
 class Lately:
     """The last pages of a crawl. Each process tells what it saw, and hears what all did."""
 
@@ -80,6 +107,28 @@ class Lately:
         pipe.expire(keys.told(self._crawl), TOLD_TTL)
         new, _ = await self._store.guard(pipe.execute())
         return bool(new)
+
+
+def _packed(row: Row) -> bytes:
+    return msgspec.msgpack.encode([1, row.kind, row.key, _tagged(row.data), row.run, row.lacks])
+
+
+def _unpacked(raw: bytes) -> Row:
+    _, kind, key, data, run, lacks = msgspec.msgpack.decode(raw, ext_hook=_from_ext)
+    return Row(kind, key, data, run, lacks=tuple(lacks))
+
+
+def _tagged(value: Any) -> Any:
+    """Decimals as extensions; all else of an item's row is JSON-ready."""
+    if isinstance(value, Decimal):
+        return msgspec.msgpack.Ext(_DECIMAL, str(value).encode())
+    if isinstance(value, dict):
+        return {name: _tagged(one) for name, one in value.items()}
+    return [_tagged(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _from_ext(code: int, data: memoryview) -> Any:
+    return Decimal(bytes(data).decode()) if code == _DECIMAL else None
 
 
 def _read(raw: bytes) -> Run | None:

@@ -27,7 +27,8 @@ from gossamer.units import nearest
 from gossamer.verdict import ERRORS, SKIPS
 
 NUMBERS = (
-    "success", "found", "pages", "redirected", "items", "rejected", "dropped", "succeeded", "unchanged", "gone", "failed", "retried",
+    "success", "found", "pages", "redirected", "items", "rejected", "dropped", "succeeded", "new", "changed", "unchanged",
+    "gone", "refused", "failed", "retried",
     "dead", "pending", "bytes", "pages_per_second", "hosts", "elapsed", "skipped", "errors", "quality", "yield", "drift",
 )  # fmt: skip
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))

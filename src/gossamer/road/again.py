@@ -51,6 +51,8 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
         _compare(visit, before, now)
         if now.status == 304:
             now = _still(before, now)
+    elif before is None and "pages" in visit.counts and visit.counts.get("succeeded"):
+        visit.counts["new"] = 1
     needs = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
     needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
     if request.priority:
@@ -66,6 +68,8 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
     if not isinstance(result, Page) or "pages" not in visit.counts:
         return Known(error=error)
     request = visit.claim.request
+    if any(row.lacks for row in visit.rows):
+        by = "?"  # its items may not be stored: the next pass reads the page again, whatever it says
     return Known(
         result.status, _validator(result.header("etag")), _validator(result.header("last-modified")),
         _body(result), _said(visit.rows), error, request.url if request.hops else "", by,
@@ -83,6 +87,8 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
     elif same and now.said and before.said == now.said:
         visit.rows = [row for row in visit.rows if row.kind != "page"]
     else:
+        if "pages" in visit.counts and visit.counts.get("succeeded"):
+            visit.counts["changed" if before.status else "new"] = 1
         return
     if all(row.kind == RAW for row in visit.rows) and "pages" in visit.counts:
         visit.counts["unchanged"] = 1

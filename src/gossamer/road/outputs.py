@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
+
+import xxhash
 
 from gossamer.data_files import open_file
 from gossamer.errors import SinkAway
@@ -23,6 +26,8 @@ from gossamer.visit import Row, Visit
 Moves = Sequence[tuple[str, int, int]]
 """(path, committed length, new length) of each file that grew, in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
+Hold = Callable[[list[Row]], Awaitable[None]]
+"""Keeps rows that lack usual values until the run is judged (`absence`)."""
 
 
 class Outputs:
@@ -34,9 +39,9 @@ class Outputs:
         self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
         ours: Callable[[], Awaitable[None]] | None = None, say: Say | None = None, stop: asyncio.Event | None = None,
-        deadline: float | None = None,
+        deadline: float | None = None, hold: Hold | None = None,
     ) -> None:  # fmt: skip
-        self._frontier, self._alone, self._ours = frontier, alone, ours
+        self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = Waiting(say, stop, deadline)
@@ -44,6 +49,11 @@ class Outputs:
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
+
+    @property
+    def keeps_items(self) -> bool:
+        """Whether a store keeps one row an item, and what it was before."""
+        return bool(self._histories)
 
     async def open(self) -> None:
         """Prepare all, and cut what a killed run left beyond the committed lengths."""
@@ -60,11 +70,24 @@ class Outputs:
                 await self._patiently(self._log.write, [attempt for visit in batch for attempt in visit.attempts])
             if self._known is not None:
                 await self._patiently(self._known.write, [visit.seen for visit in batch if visit.seen is not None])
-        for table in self._tables if rows else ():
-            await self._patiently(table.upsert, rows)
+        if rows and self._tables:
+            await self._upsert(batch, rows)
         if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
             for history in self._histories:
                 await self._patiently(history.gone, gone)
+
+    async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
+        """Rows to the tables; rows that lack usual values are held back from those that keep items. Refusals settle with the batch."""
+        held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
+        if held and self._hold is not None:
+            await self._hold(held)
+        good = [row for row in rows if not row.lacks] if held else rows
+        counts = batch[0].counts
+        for table in self._tables:
+            some = good if isinstance(table, HistorySink) else rows
+            await self._patiently(table.upsert, some)
+            counts = {**counts, **written(table)}
+        batch[0].counts = counts
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
@@ -108,17 +131,18 @@ class Outputs:
         """These lengths are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
-    async def finish(self, whole: Sequence[tuple[str, str, str]] = (), *, wait: bool = False) -> None:
+    async def conclude(self, work: Callable[[HistorySink], None]) -> None:
+        """Have each table that keeps items do what follows from the whole run."""
+        for history in self._histories:
+            await self._patiently(work, history)
+
+    async def finish(self, *, wait: bool = False) -> None:
         """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
 
-        `whole`: sites, runs and moments; what a run did not see of its site is deleted. Raises SinkAway where rows are left
-        for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
+        Raises SinkAway where rows are left for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
         """
         away: SinkAway | None = None
         async with self._held():
-            for history in self._histories:
-                for one in whole:
-                    await self._patiently(history.unseen, *one)
             await self.reread()
             for sink in self._all():
                 try:
@@ -208,3 +232,17 @@ class Outputs:
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def written(table: TableSink) -> dict[str, int]:
+    """Counts of the rows that a table took and refused since it was asked last, by kind; empty where it cannot say."""
+    offered: Counter[str] | None = getattr(table, "offered", None)
+    refused: Counter[str] | None = getattr(table, "refused", None)
+    if offered is None or refused is None:
+        return {}
+    name = f"out|{xxhash.xxh32_hexdigest(table.target().encode())}|"
+    counts = {f"{name}{kind}|w": n - refused[kind] for kind, n in offered.items() if n > refused[kind]}
+    counts |= {f"{name}{kind}|r": min(n, offered[kind]) for kind, n in refused.items() if n}
+    offered.clear()
+    refused.clear()
+    return counts

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from gossamer.absence import Usual, not_an_item
+from gossamer.absence import lacking as values_lacking
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.addresses import Base
@@ -14,6 +16,7 @@ from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.patterns import PatternTimeout, Searcher
+from gossamer.pipeline.models import Fault
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
@@ -63,6 +66,8 @@ class Reader:
         """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps are inside as seeds (`*`)."""
         self.watched: frozenset[str] = frozenset()
         """Fields whose coverage is watched: pages that lack one are kept."""
+        self.usual: Usual = {}
+        """Fields that nearly all items of the last good runs have, where a store keeps items."""
         self.functions = any(one.site.functions for one in sites)
         """Whether pages are read by functions of a site."""
         self.fetches = True
@@ -216,7 +221,8 @@ class Reader:
         if parsed.error is None and view.too_long:
             taken.skip("trap", len(view.too_long))
         if parsed.function or parsed.error:
-            self._counting[site.name].page(counts, parsed.error is None)
+            empty = not parsed.error and not parsed.items and not parsed.requests
+            self._counting[site.name].page(counts, parsed.error is None, empty)
         items = len(rows) - counts.get("rejected", 0)
         read = Read(rows, taken, items, counts, parsed.error)
         if parsed.error is None and any(one.names for one in stored):
@@ -277,6 +283,10 @@ class Reader:
 
     def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
         """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside, and its page, too."""
+        expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
+        lacks = values_lacking(made.fields, expected) if expected else ()
+        if lacks and (reason := not_an_item(lacks, expected)):
+            made.faults = [Fault(None, None, reason)]
         self._counting[site.name].item(counts, made.kind, made.fields, not made.faults)
         seen = {
             "_url": page.url,
@@ -297,7 +307,7 @@ class Reader:
             if made.fields[field] in (None, "", []):
                 self.keep(page, claim.request, f"{site.name}: {made.kind}: {field}: it has no value")
         run = self.run if site.site.complete else ""
-        return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once)
+        return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
         """What a file gives that is kept (`keeping`): its row, and as any URL a record."""

@@ -222,6 +222,8 @@ class Visitor:
             counts |= answered(claim.request)
             if error:
                 counts[f"err:{error}"] = 1
+                if 400 <= page.status < 500 and page.status not in again.GONE:
+                    counts["shut"] = 1
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(
             claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,16 @@ from gossamer.visit import Row
 
 Refuse = Callable[[str, Row, str], None]
 """Hears the output, a row that it cannot hold, and why."""
+
+
+def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
+    """The same, which also counts the rows by kind."""
+
+    def counted(output: str, row: Row, reason: str) -> None:
+        refuse(output, row, reason)
+        refused[row.kind] += 1
+
+    return counted
 
 
 class Aside:

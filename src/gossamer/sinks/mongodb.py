@@ -178,21 +178,49 @@ class Mongo:
                     {"$set": {"_deleted_at": self._time(kind, at)}},
                 )
 
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """See `upserting.Historian`."""
+        left = stored = 0
+        for kind in self._items():
+            for there, unmet in self._unmet(kind, site, run, at):
+                stored, left = stored + there, left + len(unmet)
+        return left, stored
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """See `upserting.Historian`."""
+        of, total = {"_site": {"$in": list(sites)}}, [0, 0, 0]
+        for kind in self._items():
+            at = self._time(kind, since)
+            asked = (
+                {"_first_seen_at": {"$gte": at}},
+                {"_seen_at": {"$gte": at}, "_first_seen_at": {"$lt": at}},
+                {"_deleted_at": {"$gte": at}},
+            )
+            for number, one in enumerate(asked):
+                total[number] += self._collection(kind).count_documents(of | one)
+        return total[0], total[1], total[2]
+
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `upserting.Historian`."""
         total = 0
         for kind in self._items():
-            rows, time = self._collection(kind), self._time(kind, at)
-            left = [
-                one["_id"]
-                for one in rows.find({"_site": site, "_deleted_at": None, "_seen_at": {"$lte": time}}, {"_id": 1})
-            ]
-            for first in range(0, len(left), 500):
-                some = [{"_kind": kind, "_key": key} for key in left[first : first + 500]]
-                met = {one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})}
-                gone = [one["_key"] for one in some if one["_key"] not in met]
-                total += rows.update_many({"_id": {"$in": gone}}, {"$set": {"_deleted_at": time}}).modified_count
+            for _, unmet in self._unmet(kind, site, run, at):
+                gone = {"$set": {"_deleted_at": self._time(kind, at)}}
+                total += self._collection(kind).update_many({"_id": {"$in": unmet}}, gone).modified_count
         return total
+
+    def _unmet(self, kind: str, site: str, run: str, at: str) -> Iterator[tuple[int, list[Any]]]:
+        """A site's items in parts: how many are stored and not gone, and the IDs of those that a run did not see."""
+        stored = [
+            one["_id"]
+            for one in self._collection(kind).find(
+                {"_site": site, "_deleted_at": None, "_seen_at": {"$lte": self._time(kind, at)}}, {"_id": 1}
+            )
+        ]
+        for first in range(0, len(stored), 500):
+            some = [{"_kind": kind, "_key": key} for key in stored[first : first + 500]]
+            met = {one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})}
+            yield len(some), [one["_key"] for one in some if one["_key"] not in met]
 
     def drop(self) -> None:
         """See `upserting.Driver`."""

@@ -161,11 +161,15 @@ class SomeTable:
     def __init__(self, table: TableSink, wanted: Wanted) -> None:
         self._table, self._wanted = table, wanted
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
+        self.offered: Counter[str] = Counter()
+        self.refused: Counter[str] = getattr(table, "refused", Counter())
+        """Rows by kind that were handed over, and those of them that were refused, until somebody clears them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `parts.TableSink`."""
         if wanted := [row for row in rows if self._wanted(row)]:
             self._table.upsert(wanted)
+            self.offered.update(row.kind for row in wanted)
 
 
 class SomeHistory(SomeTable):
@@ -173,4 +177,4 @@ class SomeHistory(SomeTable):
 
     def __init__(self, table: Any, wanted: Wanted) -> None:
         super().__init__(table, wanted)
-        self.gone, self.unseen = table.gone, table.unseen
+        self.gone, self.unseen, self.missing, self.fates = table.gone, table.unseen, table.missing, table.fates

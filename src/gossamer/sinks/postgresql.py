@@ -136,6 +136,32 @@ class Postgres:
                 "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at", [urls, times],
             )  # fmt: skip
 
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """See `upserting.Historian`."""
+        left = stored = 0
+        for kind in self._items():
+            unmet, there = self._base.execute(
+                f"SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
+                f"AND s._key = t._key AND s._run = %s)), count(*) FROM {self._table(kind)[1]} t "
+                "WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s",
+                [kind, run, site, at],
+            ).fetchone()
+            left, stored = left + unmet, stored + there
+        return left, stored
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """See `upserting.Historian`."""
+        total = [0, 0, 0]
+        for kind in self._items():
+            found = self._base.execute(
+                "SELECT count(*) FILTER (WHERE _first_seen_at >= %(at)s), "
+                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) FILTER (WHERE _deleted_at >= %(at)s) "
+                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) AND _site = ANY(%(sites)s)",
+                {"at": since, "sites": list(sites)},
+            ).fetchone()
+            total = [one + more for one, more in zip(total, found, strict=True)]
+        return total[0], total[1], total[2]
+
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `upserting.Historian`."""
         return sum(
@@ -188,9 +214,12 @@ class Postgres:
         others = tables.made(self._base, self.where, called, table.columns, "_key")
         former = tables.lost(self._base, self._beside(COLUMNS), self.where, called, table.names, others)
         if kind not in RECORDS:
-            index = tables.quoted(f"{called.rpartition('.')[2].strip(chr(34))}__url")
-            if not self._base.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]).fetchone():
-                self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} (_url)")
+            for column in ("_url", "_changed_at"):
+                index = tables.quoted(f"{called.rpartition('.')[2].strip(chr(34))}_{column}")
+                if not self._base.execute(
+                    "SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]
+                ).fetchone():
+                    self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} ({column})")
         incoming = tables.quoted(f"_in {kind}")
         typed = ", ".join(f"{tables.quoted(column.name)} {tables.TYPES[column.type]}" for column in table.columns)
         self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gossamer import wal
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.sinks import sqlite_history as past
-from gossamer.sinks.aside import Aside, Refuse
+from gossamer.sinks.aside import Aside, Refuse, counting
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names
 from gossamer.sinks.history import STORED, TAKEN
@@ -40,7 +41,9 @@ class Sqlite:
         self.path = os.path.abspath(path)
         self._columns = columns
         self._overwrite = overwrite
-        self._refuse: Refuse = refuse or Aside(os.path.dirname(self.path)).refuse
+        self.refused: Counter[str] = Counter()
+        """Rows that were refused, by kind, until somebody clears it."""
+        self._refuse: Refuse = counting(refuse or Aside(os.path.dirname(self.path)).refuse, self.refused)
         self._wait = wait
         """Seconds to wait for another process's transaction."""
         self._base: sqlite3.Connection | None = None
@@ -86,6 +89,16 @@ class Sqlite:
         """See `parts.HistorySink`."""
         with self._mapped(), self._transaction() as base:
             past.gone(base, pages)
+
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """See `parts.HistorySink`."""
+        with self._mapped(), self._transaction() as base:
+            return past.missing(base, site, run, at)
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """See `parts.HistorySink`."""
+        with self._mapped(), self._transaction() as base:
+            return past.fates(base, sites, since)
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `parts.HistorySink`."""
@@ -170,7 +183,7 @@ class Sqlite:
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
-        if foreign := past.prepare(base, table, "" if kind in RECORDS else _quoted(f"_url of {kind}")):
+        if foreign := past.prepare(base, table, "" if kind in RECORDS else kind):
             raise UsageError(_foreign(self.path, foreign))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:

@@ -22,12 +22,12 @@ _BESIDE = {
 _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
-def prepare(base: sqlite3.Connection, table: str, index: str = "") -> str:
-    """Make what a kind needs beside its table, one of items (`index`) also its history; the name of a table that is in the way, '' when
-    none is."""
-    if index:
-        base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {table} (_url)")
-    for name, columns in _BESIDE.items() if index else [(COLUMNS, _BESIDE[COLUMNS])]:
+def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
+    """Make what a kind needs beside its table, one of items (`items`: the kind) also its history; the name of a table that is in the way,
+    '' when none is."""
+    for column in ("_url", "_changed_at") if items else ():
+        base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
+    for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
         body, key = (", ".join(some) for some in ([f"{one} TEXT" for one in columns], columns[: _KEYS[name]]))
         base.execute(f"CREATE TABLE IF NOT EXISTS {name} ({body}, PRIMARY KEY ({key})) WITHOUT ROWID")
         if not {*columns} <= {column for _, column, *_ in base.execute(f"PRAGMA table_info({name})")}:
@@ -68,6 +68,33 @@ def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
             f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
             [(at, clean(url), at) for url, at in pages],
         )
+
+
+def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int, int]:
+    """How many of a site's items a run did not see, and how many are stored and not gone."""
+    left = stored = 0
+    for (table,) in base.execute(_ITEMS).fetchall():
+        unmet, there = base.execute(
+            f"SELECT coalesce(sum(NOT EXISTS (SELECT 1 FROM {SIGHTINGS} s WHERE s._kind = t._kind AND s._key = t._key "  # noqa: S608
+            f"AND s._run = :run)), 0), count(*) FROM {quoted(table)} t WHERE _site = :site AND _deleted_at IS NULL AND _seen_at <= :at",
+            {"at": at, "site": site, "run": run},
+        ).fetchone()
+        left, stored = left + unmet, stored + there
+    return left, stored
+
+
+def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    """How many items of these sites are new, changed, and gone since a moment."""
+    total = [0, 0, 0]
+    for (table,) in base.execute(_ITEMS).fetchall():
+        found = base.execute(
+            "SELECT coalesce(sum(_first_seen_at >= ?1), 0), coalesce(sum(_seen_at >= ?1 AND _first_seen_at < ?1), 0), "  # noqa: S608
+            f"coalesce(sum(_deleted_at >= ?1), 0) FROM {quoted(table)} WHERE (_seen_at >= ?1 OR _deleted_at >= ?1) "
+            f"AND _site IN ({', '.join('?' * len(sites))})",
+            [since, *sites],
+        ).fetchone()
+        total = [one + more for one, more in zip(total, found, strict=True)]
+    return total[0], total[1], total[2]
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gossamer.errors import SinkAway, SinkError
-from gossamer.sinks.aside import Refuse
+from gossamer.sinks.aside import Refuse, counting
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
@@ -70,15 +71,24 @@ class Historian(Driver, Protocol):
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """Mark the items of pages (URL, when)."""
 
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """How many of a site's items a run did not see, and how many are stored and not gone."""
+
     def unseen(self, site: str, run: str, at: str) -> int:
         """Mark a site's items that a run did not see; how many."""
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """How many items of these sites are new, changed, and gone since a moment."""
 
 
 class Upserts:
     """The TableSink over a driver."""
 
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
-        self._driver, self._kinds, self._refuse = driver, tuple(kinds), refuse
+        self._driver, self._kinds = driver, tuple(kinds)
+        self.refused: Counter[str] = Counter()
+        """Rows that were refused, by kind, until somebody clears it."""
+        self._refuse = counting(refuse, self.refused)
 
     def target(self) -> str:
         """The store's URL without secrets."""
@@ -162,10 +172,20 @@ class HistoryUpserts(Upserts):
         with self._whole(), self._driver.begin():
             self._historian.gone(pages)
 
+    def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
+        """See `parts.HistorySink`."""
+        with self._whole(), self._driver.begin():
+            return self._historian.missing(site, run, at)
+
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `parts.HistorySink`."""
         with self._whole(), self._driver.begin():
             return self._historian.unseen(site, run, at)
+
+    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+        """See `parts.HistorySink`."""
+        with self._whole(), self._driver.begin():
+            return self._historian.fates(sites, since)
 
     def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
         self._historian.sighted(kind, runs)
