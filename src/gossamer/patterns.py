@@ -92,7 +92,7 @@ class Pattern:
         made = self._made()
         if made.search is not None and made.agrees(text):
             return bool(made.search(text.encode()))
-        return self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text)
+        return bool(self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text))
 
     def matches(self, text: str) -> list[list[str]]:
         """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
@@ -101,7 +101,10 @@ class Pattern:
         made = self._made()
         if made.spans is not None and made.agrees(text):
             return self._all(made.spans, text.encode())
-        return self._timed(lambda allowed: list(map(_groups, made.timed().finditer(text, timeout=allowed))), text)
+        found: list[list[str]] = self._timed(
+            lambda allowed: list(map(_groups, made.timed().finditer(text, timeout=allowed))), text
+        )
+        return found
 
     def _all(self, spans: Callable[[bytes, int], list[tuple[int, int]]], data: bytes) -> list[list[str]]:
         found, place, end = [], 0, time.thread_time() + _ALL_MATCHES_S
@@ -367,7 +370,8 @@ def _set(name: str, av: Any, flags: int) -> int:
         if kind == "NEGATE":
             negated = True
         elif kind in ("LITERAL", "RANGE"):
-            found |= _span(*(value if kind == "RANGE" else (value, value)), flags)
+            first, last = value if kind == "RANGE" else (value, value)
+            found |= _span(first, last, flags)
         elif kind == "CATEGORY":
             found |= _category(str(value))
         else:

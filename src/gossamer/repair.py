@@ -22,6 +22,7 @@ import msgspec
 from gossamer.assemble import key, open_store, policy
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
 from gossamer.frontier import append_only_repair
+from gossamer.frontier.append_only import FOLDER
 from gossamer.frontier.clearing import forget
 from gossamer.frontier.crawls import Crawls, Record, Spec
 from gossamer.frontier.embedded import Embedded
@@ -125,7 +126,7 @@ def _mend_store(store: Path, say: Say, dry: bool) -> None:
     for fault in faults:
         say(f"{store}: {fault}")
     if faults and not dry:
-        folder = store / append_only_repair.FOLDER
+        folder = store / FOLDER
         aside = f"{folder}-damaged-{_now()}"
         shutil.copytree(folder, aside)
         say(f"the damaged files are kept in {aside}")

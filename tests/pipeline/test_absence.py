@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import http.server
-import json
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from gossamer import absence
-from gossamer.absence import judge, not_an_item, too_many, usual
 from gossamer.api import job_of
 from gossamer.door import crawl
 from gossamer.job import Job, Output
-from gossamer.quality import Quality, Run, of_counts
-from gossamer.summary import Summary
-from gossamer.visit import Row
 from servers.answers import answering
 
 SITE = """

@@ -40,6 +40,8 @@ class Filter(Protocol):
 
     def lone(self, url: str, host: str) -> str | None: ...
 
+    def unfit(self, url: str, host: str) -> str | None: ...
+
 
 class Taken(msgspec.Struct):
     """What became of links: groups to add, refusals by reason, how many distinct links there were."""

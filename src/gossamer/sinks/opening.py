@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gossamer.errors import UsageError
 from gossamer.parts import FileOutput, FileSink, HistorySink, TableSink
@@ -162,7 +162,7 @@ class SomeTable:
         self._table, self._wanted = table, wanted
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
-        self.refused: Counter[str] = getattr(table, "refused", Counter())
+        self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
         """Rows by kind that were handed over, and those of them that were refused, until somebody clears them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:

@@ -157,7 +157,7 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
     items: dict[str, list[type]] = {}
     own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Item) and one is not Item]
     parts = {part for one in own for part in _parts(one)}
-    own = [one for one in own if one not in parts or one.item_key]
+    own = [one for one in own if one not in parts or getattr(one, "item_key", None)]
     named_by = [function.item for site in sites.values() for function in site.functions if function.item is not None]
     for kind in dict.fromkeys([*own, *named_by]):
         items.setdefault(kind.__name__.lower(), []).append(kind)
