@@ -23,7 +23,7 @@ SHELVES = {
 PURE = {"politeness", "parsing"}
 DOORS = {"cli", "web", "fleet", "__main__"}
 LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted"}, {"door"},
+    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted", "repair"}, {"door"},
     {"api", "trial", "submit", "reparsing", "querying"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
 ]  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -42,6 +42,7 @@ SETTINGS_READERS = DOORS | {
     "settings",
     "children",
     "door",
+    "repair",
     "api",
     "scheduler",
     "cleaning",
