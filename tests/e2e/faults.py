@@ -651,7 +651,7 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
     did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
-    if code == 0 and not stopped and crawl.run and crawl.run.process.wait(60) == 0:  # it came when this one had ended
+    if not stopped and crawl.run and crawl.run.code() == 0:  # the rows that came after the end are the other's
         crawl.run = None
         crawl.begin_anew()
         return Effect(did, note=f"{note}, after the end of this one")
