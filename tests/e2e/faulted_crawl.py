@@ -285,7 +285,7 @@ def resume(pids: list[int]) -> None:
 def written(crawl: Crawl) -> Counter[str]:
     """Pages by number of rows in a text output that may not be finished."""
     path = crawl.path("jsonl" if "jsonl" in crawl.formats else "csv")
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, KeyError):  # what others put in its place is none of its rows
         return Counter(pages(path, path.suffix[1:], Verdict(), torn=True))
     return Counter()
 

@@ -180,7 +180,7 @@ def store_stands_door_killed(crawl: Crawl, rng: random.Random) -> Effect:
 
 def moved(what: str, clean: bool) -> Fault:
     def fault(crawl: Crawl, rng: random.Random) -> Effect:
-        how = f"after Ctrl-C ({crawl.leave()})" if clean else "after kill -9"
+        how = f"after Ctrl-C (exit {crawl.leave()})" if clean else "after kill -9"
         crawl.kill()
         stamp, undo = f"{time.monotonic_ns()}", None
         if what == "all":
@@ -651,6 +651,10 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
     did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
+    if not stopped and crawl.run and crawl.run.code() == 0:  # the rows that came after the end are the other's
+        crawl.run = None
+        crawl.begin_anew()
+        return Effect(did, note=f"{note}, after the end of this one")
     return Effect(did, undo, note=note, foreign_rows=True)
 
 

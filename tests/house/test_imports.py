@@ -46,6 +46,7 @@ SETTINGS_READERS = DOORS | {
     "api",
     "scheduler",
     "cleaning",
+    "confirming",
     "",
 }
 CENSUS_READERS = DOORS | {

@@ -17,6 +17,7 @@ LARGER: dict[str, tuple[int, str]] = {
         27,
         "one server's life: found, started, adopted, ended, under one lock",
     ),
+    "src/gossamer/sinks/mongodb.py::Mongo": (22, "the verbs of a Driver and of a Historian, and which fields are ours"),
     "src/gossamer/frontier/verbs.py::Frontier": (30, "one method per verb: the class is the list of them"),
     "src/gossamer/parsing/view.py::View": (
         31,

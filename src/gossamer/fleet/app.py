@@ -39,7 +39,6 @@ from gossamer.resources import memory
 from gossamer.settings import Settings, load
 
 log = logging.getLogger("gossamer.worker")
-mask_logs()
 
 HANG = 60.0
 """Seconds beyond a slice after which its process is killed."""
@@ -121,6 +120,7 @@ def configuration() -> dict[str, Any]:
 
 
 def _made() -> Any:
+    mask_logs()
     made = Celery("gossamer", set_as_current=False)
     made.add_defaults(configuration)
     return made

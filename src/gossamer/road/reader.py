@@ -16,7 +16,6 @@ from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.patterns import PatternTimeout, Searcher
-from gossamer.pipeline.models import Fault
 from gossamer.politeness.blocks import Block
 from gossamer.quality import Counting
 from gossamer.request import Request
@@ -27,7 +26,7 @@ from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Read, Taken, Taker
 from gossamer.sites.loading import LoadedSite, match
-from gossamer.sites.making import Made, aside, makers
+from gossamer.sites.making import Made, aside, makers, reject
 from gossamer.sites.running import Parsed, gather, lacking, run
 from gossamer.traps import growing
 from gossamer.visit import ASIDE, Claim, Row
@@ -286,7 +285,7 @@ class Reader:
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
-            made.faults = [Fault(None, None, reason)]
+            reject(made, reason)
         self._counting[site.name].item(counts, made.kind, made.fields, not made.faults)
         seen = {
             "_url": page.url,

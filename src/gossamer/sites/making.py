@@ -130,6 +130,11 @@ class Making:
         return found
 
 
+def reject(made: Made, reason: str) -> None:
+    """Keep an item aside as a whole."""
+    made.faults = [Fault(None, None, reason)]
+
+
 def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
     """An item with values that cannot be written, kept aside with what of it can."""
     if items.pressed(error):
