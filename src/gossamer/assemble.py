@@ -38,7 +38,7 @@ from gossamer.frontier.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
-from gossamer.judging import Judge, expected
+from gossamer.judging import Judge, expected, hold
 from gossamer.membership import Clubs
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import TableSink
@@ -203,7 +203,7 @@ class Bench:
         return Order(
             site_files.sources(self.sites), [site.name for site in self.sites], dict(job.args or {}), list(sys.path),
             tuple(self.setup.spec.drop), reader.pages, reader.text, reader.links, reader.duplicates, reader.run, reader.beside,
-            sorted(reader.watched), reader.fetches, graph,
+            sorted(reader.watched), reader.fetches, graph, [(*name, dict(fields)) for name, fields in reader.usual.items()],
         )  # fmt: skip
 
     def _write(
@@ -222,7 +222,7 @@ class Bench:
             self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone, ours=ours, known=AttemptsLog(at / known.name_of(setup.segment), known.MODE) if at else None,
-            say=say, stop=stop, deadline=setup.deadline, hold=Held(self.store, setup.crawl).push if self.sites else None,
+            say=say, stop=stop, deadline=setup.deadline, hold=partial(hold, Held(self.store, setup.crawl)) if self.sites else None,
         )  # fmt: skip
 
     def _visitor(self, settings: Settings) -> Visitor:

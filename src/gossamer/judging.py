@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from gossamer import sites as site_files
 from gossamer.absence import Seen, Usual, doubt, judge, too_many, usual
 from gossamer.errors import GossamerError
@@ -27,6 +29,7 @@ from gossamer.parts import HistorySink
 from gossamer.pipeline.gates import Gate, parse
 from gossamer.pipeline.window import Trip, Window, counted
 from gossamer.quality import Part, run_of
+from gossamer.road.packing_rows import PackedRow, pack_row, unpack_row
 from gossamer.road.records import moment
 from gossamer.sinks.jsonl import encode
 from gossamer.sites.loading import LoadedSite, version
@@ -243,11 +246,17 @@ def _mark_gone(crawl: str, seen: Seen, history: HistorySink) -> None:
     _say(crawl, f"{seen.site}: {said}; where they are gone: gossamer items {crawl} --confirm-gone")
 
 
+async def hold(held: Held, rows: Sequence[Row]) -> None:
+    """Keep rows until the run is judged. Raises StoreError."""
+    await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
+
+
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
     """Store the held rows whose run is as usual; keep the others with their reasons."""
     held = Held(store, setup.crawl)
-    if not (rows := await held.load()):
+    if not (packed := await held.load()):
         return
+    rows = [unpack_row(msgspec.msgpack.decode(one, type=PackedRow)) for one in packed]
     found = await summary(store, setup.crawl, 0)
     verdict = judge(rows, found.sites, await expected(store, sites))
     if verdict.apply:

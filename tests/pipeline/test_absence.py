@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import http.server
+import json
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gossamer.absence import judge, not_an_item, too_many, usual
 from gossamer.api import job_of
 from gossamer.door import crawl
 from gossamer.job import Job, Output
+from gossamer.pipeline.gates import parse as gate
+from gossamer.quality import Quality, Run, of_counts
+from gossamer.summary import Summary
+from gossamer.visit import Row
 from servers.answers import answering
+from stores.postgres import BIN, Postgres
 
 SITE = """
 from decimal import Decimal
@@ -188,6 +200,19 @@ async def test_thirty_days_of_a_shop_in_sqlite(tmp_path: Path) -> None:
             assert missing == day.priceless, said
 
 
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """URL of a server of our own."""
+    if not BIN.exists():
+        pytest.skip("PostgreSQL is not here: ./test gets it where apt-get is")
+    with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:
+        server = Postgres(Path(folder))
+        try:
+            yield server.url
+        finally:
+            server.kill()
+
+
 async def test_thirty_days_of_a_shop_in_postgresql(tmp_path: Path, postgres: str) -> None:
     import psycopg
 
@@ -200,3 +225,158 @@ async def test_thirty_days_of_a_shop_in_postgresql(tmp_path: Path, postgres: str
             assert [end.new, end.changed, end.gone, len(rows)] == expected, said
             assert all(title.startswith("Pot ") for _, title, _ in rows), said
             assert {key for key, _, price in rows if price is None} == day.priceless, said
+
+
+def command(folder: Path, *words: str) -> tuple[int, str, str]:
+    """Run a command in the folder: exit code, stdout, stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+CRAWL = ("crawl", "shop.py", "--name", "c", "--delay", "0", "--per-host", "16", "-o", "out.sqlite", "--json", "--quiet")
+
+
+def test_what_is_gone_is_confirmed_by_hand(tmp_path: Path) -> None:
+    with serving() as shop:
+        (tmp_path / "shop.py").write_text(SITE.format(url=shop.url))
+        shop.day = Day(FULL)
+        assert command(tmp_path, *CRAWL)[0] == 0
+        shop.day = Day(without(*MANY))
+        code, out, err = command(tmp_path, *CRAWL, "--fresh")
+        assert (code, json.loads(out)["gone"]) == (0, 0)
+        assert "gossamer items c --confirm-gone" in err
+        code, out, _ = command(tmp_path, "items", "c", "--confirm-gone", "--dry-run", "--json")
+        assert (code, json.loads(out)["sites"]) == (0, {"shop": {"gone": 10, "stored": 30}})
+        assert len(live(tmp_path / "out.sqlite")) == 30
+        assert command(tmp_path, "items", "c", "--confirm-gone")[0] == 0
+        assert len(live(tmp_path / "out.sqlite")) == 20
+        code, out, _ = command(tmp_path, "status", "c", "--json")
+        assert (code, json.loads(out)["gone"]) == (0, 10)
+
+
+def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -> None:
+    with serving() as shop:
+        (tmp_path / "shop.py").write_text(SITE.format(url=shop.url))
+        shop.day = Day(FULL)
+        assert command(tmp_path, *CRAWL)[0] == 0
+        with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base:
+            base.execute("CREATE TRIGGER t BEFORE INSERT ON product BEGIN SELECT RAISE(ABORT, 'no room'); END")
+            base.commit()
+        shop.day = Day(dict.fromkeys(FULL, "77.00"))
+        code, out, err = command(tmp_path, *CRAWL, "--fresh")
+        told = json.loads(out)
+        assert (code, told["refused"], told["refused_kinds"], told["new"], told["changed"]) == (
+            20,
+            30,
+            ["product"],
+            0,
+            0,
+        )
+        assert "refused every product" in err
+        with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base:
+            base.execute("DROP TRIGGER t")
+            base.execute(
+                "CREATE TRIGGER t BEFORE INSERT ON product WHEN new._key < '05' BEGIN SELECT RAISE(ABORT, 'no room'); END"
+            )
+            base.commit()
+        code, out, _ = command(tmp_path, *CRAWL, "--fresh", "--fail-on", "refused>0")
+        told = json.loads(out)
+        assert (code, told["refused"], told["refused_kinds"], told["changed"]) == (30, 5, [], 25)
+
+
+RUNS = {
+    "shop": [Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.title": 1.0, "book.price": 0.96, "book.note": 0.2})]
+}
+
+
+def test_usual_fields_are_those_of_nearly_all_items_but_for_keys() -> None:
+    assert usual(RUNS, {"book": "upc"}) == {("shop", "book"): {"price": 0.96, "title": 1.0}}
+    few = {"shop": [Run("c", "", 3, 1.0, 1.0, {"book.price": 1.0})]}
+    assert usual(few, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("lacks", "fields", "told"),
+    [
+        ((), 3, False),
+        (("price",), 3, False),
+        (("price", "title"), 3, False),
+        (("a", "b", "c"), 3, True),
+        (("a",), 1, False),
+    ],
+)
+def test_a_page_without_any_usual_field_is_no_item(lacks: tuple[str, ...], fields: int, told: bool) -> None:
+    assert bool(not_an_item(lacks, dict.fromkeys("abc"[:fields], 1.0))) is told
+
+
+@pytest.mark.parametrize(
+    ("unseen", "stored", "share", "held"),
+    [
+        (0, 0, 0.2, False),
+        (1, 1, 0.2, True),
+        (1, 2, 0.2, False),
+        (1, 4, 0.2, False),
+        (2, 9, 0.2, True),
+        (6, 30, 0.2, False),
+        (7, 30, 0.2, True),
+        (30, 30, 1.0, True),
+        (29, 30, 1.0, False),
+        (15, 30, 0.5, False),
+        (16, 30, 0.5, True),
+    ],
+)
+def test_how_many_may_go_at_once(unseen: int, stored: int, share: float, held: bool) -> None:
+    assert too_many(unseen, stored, share) is held
+
+
+def row(key: str, lacks: tuple[str, ...], **fields: Any) -> Row:
+    return Row("book", key, {"_site": "shop", **fields}, lacks=lacks)
+
+
+EXPECTED = {("shop", "book"): {"title": 1.0, "price": 1.0}}
+
+
+def test_held_rows_are_stored_where_the_run_is_as_usual() -> None:
+    good = {"shop": Quality(coverage={"book.price": 0.97, "book.title": 1.0})}
+    one = row("1", ("price",), title="A")
+    assert judge([one, one], good, EXPECTED).apply == [one]
+    fallen = {"shop": Quality(coverage={"book.price": 0.4})}
+    assert judge([one], fallen, EXPECTED).apply == []
+    none = {"shop": Quality(coverage={})}
+    assert "price is in 0%" in judge([one], none, EXPECTED).rejected[0][1]
+    same = [row("1", ("price",), title="Closed"), row("2", ("price",), title="Closed")]
+    assert [reason for _, reason in judge(same, good, EXPECTED).rejected] == [
+        "not-an-item: 2 items say the same, without price"
+    ] * 2
+
+
+def test_a_field_that_no_item_has_any_more_has_drifted_by_all_of_it() -> None:
+    counts = {"q|shop|p": 40, "q|shop|i|book": 30, "q|shop|f|book|title": 30}
+    drift = of_counts(counts, RUNS, 20)["shop"].drift
+    assert (drift["book.price"], "book.title" in drift) == (0.96, False)
+    assert gate("drift>0.5").test(summary_of(of_counts(counts, RUNS, 20)))
+
+
+def summary_of(sites: dict[str, Quality]) -> Summary:
+    numbers = dict.fromkeys(
+        (
+            "found",
+            "pages",
+            "redirected",
+            "items",
+            "succeeded",
+            "failed",
+            "retried",
+            "dead",
+            "pending",
+            "bytes",
+            "hosts",
+        ),
+        0,
+    )
+    return Summary(
+        crawl="c", state="finished", reason=None, started_at="", elapsed=0.0, skipped={}, pages_per_second=0.0, errors={}, outputs=[],
+        sites=sites, **numbers,
+    )  # fmt: skip

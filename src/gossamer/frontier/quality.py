@@ -4,7 +4,6 @@ last pages of a crawl, as all of its processes saw them, for gates."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -12,10 +11,6 @@ import msgspec
 from gossamer.frontier import keys
 from gossamer.frontier.store import Store
 from gossamer.quality import KEPT, Part, Run
-from gossamer.visit import Row
-
-_DECIMAL = 1
-"""Code of the extension that a Decimal is in a packed row."""
 
 TTL = 400 * 86_400
 ENTRIES = 100
@@ -54,18 +49,18 @@ class Runs:
 
 
 class Held:
-    """Item rows that lack usual values: kept with the crawl until its run is judged, at least once each."""
+    """Packed item rows that lack usual values: kept with the crawl until its run is judged, at least once each."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
 
-    async def push(self, rows: Sequence[Row]) -> None:
-        """Keep rows; durable as the crawl's queue is."""
-        await self._do(self._store.client.rpush(self._key, *map(_packed, rows)))
+    async def push(self, rows: Sequence[bytes]) -> None:
+        """Keep packed rows; durable as the crawl's queue is."""
+        await self._do(self._store.client.rpush(self._key, *rows))
 
-    async def load(self) -> list[Row]:
+    async def load(self) -> list[bytes]:
         """All rows that are kept."""
-        return [_unpacked(raw) for raw in await self._do(self._store.client.lrange(self._key, 0, -1))]
+        return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
     async def clear(self) -> None:
         """Forget them: they were judged."""
@@ -107,28 +102,6 @@ class Lately:
         pipe.expire(keys.told(self._crawl), TOLD_TTL)
         new, _ = await self._store.guard(pipe.execute())
         return bool(new)
-
-
-def _packed(row: Row) -> bytes:
-    return msgspec.msgpack.encode([1, row.kind, row.key, _tagged(row.data), row.run, row.lacks])
-
-
-def _unpacked(raw: bytes) -> Row:
-    _, kind, key, data, run, lacks = msgspec.msgpack.decode(raw, ext_hook=_from_ext)
-    return Row(kind, key, data, run, lacks=tuple(lacks))
-
-
-def _tagged(value: Any) -> Any:
-    """Decimals as extensions; all else of an item's row is JSON-ready."""
-    if isinstance(value, Decimal):
-        return msgspec.msgpack.Ext(_DECIMAL, str(value).encode())
-    if isinstance(value, dict):
-        return {name: _tagged(one) for name, one in value.items()}
-    return [_tagged(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _from_ext(code: int, data: memoryview) -> Any:
-    return Decimal(bytes(data).decode()) if code == _DECIMAL else None
 
 
 def _read(raw: bytes) -> Run | None:

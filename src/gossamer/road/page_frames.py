@@ -38,6 +38,8 @@ class Order(msgspec.Struct, array_like=True):
     fetches: bool
     graph: tuple[str, str] | None
     """Crawl and kind of the rows of links."""
+    usual: list[tuple[str, str, dict[str, float]]] = []
+    """Site, kind, and its usual fields (`absence`)."""
 
 
 class SentPage(msgspec.Struct, array_like=True):

@@ -82,6 +82,7 @@ class PageProcess:
             frozenset(order.watched),
             order.fetches,
         )
+        reader.usual = {(site, kind): fields for site, kind, fields in order.usual}
         reader.is_apart = True
         reader.keep = lambda _page, _request, why: self._why.append(why)
         if order.graph is not None:
