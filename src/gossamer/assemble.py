@@ -39,6 +39,7 @@ from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
 from gossamer.judging import Judge, expected, hold
+from gossamer.masking import mask
 from gossamer.membership import Clubs
 from gossamer.metrics.attempts import AttemptsLog
 from gossamer.parts import TableSink
@@ -323,7 +324,7 @@ class Bench:
         self.surprises += 1
         path = self.folder / "surprises.log"
         with open(path, "a", opener=open_file) as log:
-            print(claim.request.url, *traceback.format_exception(error), sep="\n", file=log)
+            print(mask("\n".join((claim.request.url, *traceback.format_exception(error)))), file=log)
         if self.surprises == 1 and not isinstance(error, GossamerError):  # those are told by whoever ends
             print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
 
