@@ -259,6 +259,7 @@ class Run:
             outcomes = await asyncio.gather(*tasks)
             whole = set(outcomes) == {"finished"}
             await conclude(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
+            self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
             await bench.outputs.finish(wait=True)  # rows so far are to be read, also when it is to go on
         finally:
             for task in tasks:

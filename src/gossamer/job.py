@@ -63,6 +63,8 @@ class Setup(msgspec.Struct, kw_only=True):
     store: str
     owner: str = ""
     """This crawl and no other: its name and when it began."""
+    finished: bool = True
+    """Whether the crawl has finished when its outputs are closed; False: its run was stopped."""
     seeds: list[str]
     """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
     allowed: list[str]

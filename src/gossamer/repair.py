@@ -252,13 +252,12 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, Done]:
-    """The pages that have a row in every output. Rows at an output's end that another lacks are cut off, and kept aside."""
+    """The pages that have a row in every output. Rows that another output lacks are removed, and kept aside: their pages are visited again."""
     canonical = key(known.spec)
-    rows = {path: list(_rows(path)) for path in tables}
-    named = {path: [(canonical(page.url), page, end) for page, end in found] for path, found in rows.items()}
-    common = set.intersection(*({name for name, _, _ in found} for found in named.values())) if named else seen
+    rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
+    common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
     done: dict[str, Done] = {}
-    for path, found in named.items():
+    for path, found in rows.items():
         last = max((j for j, (name, _, _) in enumerate(found) if name in common), default=-1)
         whole = found[last][2] if last >= 0 else None
         ends = [end for _, _, end in found]
@@ -268,8 +267,53 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
             say(f"{path}: {size - keep} bytes after the last row that all outputs have are cut off")
             if not dry:
                 _cut(path, keep, say)
-        done |= {name: page for name, page, _ in found[: last + 1]}
+        single = {end for name, _, end in found[: last + 1] if name not in common}
+        if single:
+            say(f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again")
+            if not dry:
+                _remove(path, single, say)
+        done |= {name: page for name, page, _ in found[: last + 1] if name in common}
     return done
+
+
+def _remove(path: str, ends: set[int], say: Say) -> None:
+    """Rewrite an output without the rows that end at `ends`, which are kept in a file beside it. Nothing is lost by a kill in between."""
+    aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
+    starts = _starts(path, ends)
+    at = 0
+    with open(path, "rb") as file, open(aside, "xb") as kept, open(new, "xb") as rest:
+        for end in sorted(ends):
+            rest.write(file.read(starts[end] - at))
+            kept.write(file.read(end - starts[end]))
+            at = end
+        shutil.copyfileobj(file, rest)
+        for one in (kept, rest):
+            one.flush()
+            os.fsync(one.fileno())
+    shutil.copymode(path, new)
+    os.replace(new, path)
+    say(f"they are kept in {aside}")
+
+
+def _starts(path: str, ends: set[int]) -> dict[int, int]:
+    """Where the rows begin that end at `ends`: in JSON lines at the line, in CSV after the row before."""
+    if parse(path).format == "csv":
+        starts, before = {}, _head_end(path)
+        for _, end in _rows(path):
+            starts[end], before = before, end
+        return {end: starts[end] for end in ends}
+    found, at = {}, 0
+    with open(path, "rb") as file:
+        for line in file:
+            found[at + len(line)] = at
+            at += len(line)
+    return {end: found[end] for end in ends}
+
+
+def _head_end(path: str) -> int:
+    """The byte after a CSV file's line of names."""
+    with open(path, "rb") as file:
+        return len(file.readline())
 
 
 def _whole_tail(path: str, keep: int) -> bool:

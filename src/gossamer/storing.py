@@ -53,7 +53,13 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: s
         for one in job.outputs if not here.isdisjoint(one.sites)
     ]  # fmt: skip
     folder = str(Path(job.settings.data) / setup.crawl)
-    log = None if store is None else AppendLog(log_path(folder, setup.segment), setup.owner, store, fresh=job.fresh)
+    log = (
+        None
+        if store is None
+        else AppendLog(
+            log_path(folder, setup.segment), setup.owner, store, fresh=job.fresh, finished=lambda: setup.finished
+        )
+    )
     return open_all(
         specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts, job.graph, log
     )

@@ -19,7 +19,7 @@ GROUPS = {
     "stopped": ("store_stands", "door_stands", "second_door", "ctrl_c"),
     "moved": ("moved", "moved_data", "copied", "restored_both"),
     "store": ("aof_torn", "run_json_junk", "attempts_junk", "locks_gone"),
-    "output": ("output_torn", "output_gone", "output_of_others"),
+    "output": ("output_torn", "output_gone", "output_of_others", "row_removed"),
 }
 
 

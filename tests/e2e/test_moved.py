@@ -248,6 +248,41 @@ def test_a_data_folder_that_was_removed_is_noticed(tmp_path: Path, web: Web) -> 
     assert len(urls_of(tmp_path / "out.jsonl")) > HOSTS * PAGES
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_data_folder_removed_after_a_stop_is_noticed(tmp_path: Path, web: Web, ending: str) -> None:
+    one = here(web, ending)
+    goes_on(one, tmp_path, "--limit", "60")
+    no_data(tmp_path)
+    if "user.gossamer" not in os.listxattr(tmp_path / f"out.{ending}"):
+        pytest.skip("no extended attributes here")
+    before = urls_of(tmp_path / f"out.{ending}")
+    assert "-O" in goes_on(one, tmp_path, code=20)
+    assert urls_of(tmp_path / f"out.{ending}") == before
+
+
+def test_a_finished_crawl_begins_again_and_appends(tmp_path: Path, web: Web) -> None:
+    one = here(web)
+    goes_on(one, tmp_path)
+    goes_on(one, tmp_path, "--fresh")
+    no_data(tmp_path)
+    goes_on(one, tmp_path)
+    assert len(urls_of(tmp_path / "out.jsonl")) == 3 * HOSTS * PAGES
+
+
+@pytest.mark.parametrize("lacking", ["jsonl", "csv"])
+def test_a_row_that_one_of_two_outputs_lacks_is_written_again(tmp_path: Path, web: Web, lacking: str) -> None:
+    one = here(web, "jsonl", "csv")
+    killed(one, tmp_path, "settled")
+    path = tmp_path / f"out.{lacking}"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4] + lines[5:]))
+    goes_on(one, tmp_path, code=20)
+    repaired(tmp_path)
+    goes_on(one, tmp_path)
+    assert twice_or_missing(tmp_path, "jsonl", "csv") == []
+    assert len(list(tmp_path.glob("out.*.removed-*"))) == 1
+
+
 def test_outputs_of_an_older_gossamer_go_on(tmp_path: Path, web: Web) -> None:
     one = here(web, *ENDINGS)
     killed(one, tmp_path)

@@ -11,7 +11,7 @@ import contextlib
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -52,9 +52,19 @@ _decode = msgspec.json.Decoder(Entry).decode
 
 
 class AppendLog:
-    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants to forget what was before."""
+    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants to forget what was before;
+    `finished`: whether the crawl has finished when its outputs are closed."""
 
-    def __init__(self, path: str | os.PathLike[str], owner: str, store: str = "", *, fresh: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        owner: str,
+        store: str = "",
+        *,
+        fresh: bool = False,
+        finished: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.finished = finished
         self.path, self.owner, self.store, self.fresh = Path(path), owner, store, fresh
 
     def appending(self, path: str, start: int, data: bytes) -> None:

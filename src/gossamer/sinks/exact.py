@@ -63,18 +63,20 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the crawl ended."""
+    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the last run ended;
+    `more`: that run was stopped, and the crawl has not finished."""
 
     owner: str
     base: int = 0
     end: int | None = None
+    more: str | None = None
 
 
 def read_mark(fd: int) -> Mark | None:
     """The mark of a file or folder (owner "" when it has none); None where the file system has no marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
-        return Mark(words[0], int(words[1]), int(words[2]) if words[2:] else None)
+        return Mark(words[0], int(words[1]), int(words[2]) if words[2:] else None, words[3] if words[3:] else None)
     except (ValueError, IndexError):
         return Mark("")
     except OSError as error:
@@ -150,7 +152,7 @@ def unlike(path: str, committed: int) -> SinkError:
 def forgotten(fd: int, owner: str, log: AppendLog) -> str:
     """The owner that a file's mark names, where that is an unfinished crawl of this name which another store knew."""
     mark = read_mark(fd)
-    if mark is None or not mark.owner or mark.owner == owner or mark.end is not None:
+    if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
     with contextlib.suppress(OSError, AttributeError):
         store = os.getxattr(fd, _STORE).decode("ascii", "replace")
@@ -166,11 +168,11 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
             os.setxattr(fd, _STORE, log.store.encode())
 
 
-def mark_end(fd: int, owner: str, committed: int) -> None:
-    """Note that the crawl ended with this length: any growth from here on is somebody else's."""
+def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
+    """Note that the run ended with this length, and whether the crawl finished: any growth from here on is somebody else's."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
-        write_mark(fd, Mark(owner, mark.base, committed))
+        write_mark(fd, Mark(owner, mark.base, committed, None if log is None or log.finished() else "stopped"))
 
 
 class ExactFile:
@@ -248,7 +250,7 @@ class ExactFile:
             size = self._check(fd, committed)
             if size > committed:
                 self._write(fd, committed, b"", size)
-            mark_end(fd, self._owner, committed)
+            mark_end(fd, self._owner, committed, self._log)
         os.close(self._fd)
         self._fd = -1
 

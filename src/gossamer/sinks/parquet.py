@@ -210,7 +210,7 @@ class Parquet:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._journal(start))
             self._sweep(0)
-            mark_end(folder, self._owner, committed)
+            mark_end(folder, self._owner, committed, self._log)
 
     def _as_left(self, folder: int, committed: int) -> int | None:
         """The start of the journal, where names in the folder are as our last append left them, not long ago; else None."""
