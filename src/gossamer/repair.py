@@ -252,7 +252,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, Done]:
-    """The pages that have a row in every output. Rows that another output lacks are removed, and kept aside: their pages are visited again."""
+    """The pages that have a row in every output. Rows that another output lacks are removed and kept aside: their pages are visited
+    again."""
     canonical = key(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen

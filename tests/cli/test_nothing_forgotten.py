@@ -32,7 +32,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_forgotten(room: Path,
     rows, before = (room / "out.jsonl").read_bytes(), gossamer(room, "status", "c", "--json")[1]
     more, code, told = BAD[what]
     said = gossamer(room, *words, *more, "--fresh", "--json")
-    assert (said[0], said[1]) == (code, "")
+    assert (said[0], json.loads(said[1])["state"]) == (code, "failed")
     assert told in said[2]
     assert (room / "out.jsonl").read_bytes() == rows
     assert gossamer(room, "status", "c", "--json")[1] == before

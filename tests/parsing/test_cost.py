@@ -112,3 +112,17 @@ def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[View], Any]) -
 )  # fmt: skip
 def test_pure_functions_take_time_by_the_size(read: Callable[[bytes, str], Any], body: bytes) -> None:
     assert cpu(lambda one: read(one, URL), body) < 6.0
+
+
+def test_a_page_that_leaves_many_formatting_elements_open_is_read_apart() -> None:
+    nested = b"<aside><b>" * 250
+    broken = (
+        nested
+        + b"</b>" * 10
+        + b"<<table><a>1<p>2</a>3</p>/b>"
+        + b"</b>" * 10
+        + b"<b><em><foo><f<table><a>1<td>2</td>3</table>"
+    )
+    assert is_costly(broken, tags_of(broken))
+    usual = b"<p><b>a</b> <em>b</em> <code>c</code></p>" * 300
+    assert not is_costly(usual, tags_of(usual))

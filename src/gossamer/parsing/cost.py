@@ -20,6 +20,8 @@ FEW_TAGS: Final = 1000
 """Tags below which no page is costly: 500 formatting elements, opened again 500 times, take 30 MB."""
 MAX_CLONES: Final = 500_000
 """Elements that may be made by opening formatting elements again: 120 bytes and 0.2 us each."""
+MAX_OPEN: Final = 100
+"""Formatting elements that a page may leave open: with some 250 in as many blocks the parser (turbohtml 1.15.4) ends its process."""
 WITHOUT_ATTRIBUTES: Final = 39
 """Formatting elements without attributes that can be open: there are 13, and of equal ones 3 are opened again. (Of `a` one can be open.)"""
 _NAMES = (
@@ -27,6 +29,7 @@ _NAMES = (
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
 _FORMATS: Final = re.compile(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
+_STARTS, _STOPS = (re.compile(mark + rb"(?:" + _NAMES + rb")[\t\n\f\r />]") for mark in (b"<", b"</"))
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Start tags whose text alone tells their attributes: equal texts are equal elements."""
@@ -52,9 +55,18 @@ def is_costly(body: bytes, tags: int | None = None) -> bool:
     if len(body) > MAX_BYTES:
         return True
     tags = tags_of(body) if tags is None else tags
+    if tags > 2 * MAX_OPEN and _leaves_open(body, tags):
+        return True
     if tags < FEW_TAGS:
         return False
     return (tags > MAX_TAGS and len(body) > SMALL) or _clones(body, tags) > MAX_CLONES
+
+
+def _leaves_open(body: bytes, tags: int) -> bool:
+    """Whether a page may leave so many formatting elements open that the parser ends its process."""
+    if tags - body.count(b"</") <= 2 * MAX_OPEN:
+        return False
+    return len(_STARTS.findall(body)) - len(_STOPS.findall(body)) > MAX_OPEN
 
 
 def may_explode(body: bytes) -> bool:
