@@ -11,6 +11,7 @@ import pytest
 from gossamer.page import Page
 from gossamer.parsing import cost, embedded, html, links, pagedates, products, structured, tables, text
 from gossamer.parsing.addresses import Base
+from gossamer.parsing.cost import is_costly, tags_of
 from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.view import View
 
