@@ -38,6 +38,7 @@ from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.exact import Mark, mark_store, write_mark
 from gossamer.sinks.formats import kind_path, parse
 from gossamer.sinks.place import AWAY
+from gossamer.url import origin
 
 NAME = "crawl.json"
 BATCH = 500
@@ -194,11 +195,12 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
 async def _enter(store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, Done], say: Say) -> None:
     """Put the pages that are done into the seen-set, and into the queue to be read again for their links."""
     bucket = partial(bucket_of, buckets=store.buckets)
+    pages = list(done.values())
+    hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
     taker = Taker(
-        Scope.of([], "any"), seed=store.seed, remainder=frontier.remainder, key=key(known.spec),
+        Scope.of(hosts, "any"), seed=store.seed, remainder=frontier.remainder, key=key(known.spec),
         own=lambda host: True, bucket=bucket, depths=frontier.policy.depths, lane=lambda host: "http",
     )  # fmt: skip
-    pages = list(done.values())
     for first in range(0, len(pages), BATCH):
         taken, counts = Taken(), dict[str, int]()
         for page in pages[first : first + BATCH]:

@@ -90,7 +90,7 @@ def test_of_a_worker_of_another_version_no_times_are_made_up(desk: Desk) -> None
 
     desk.do(comes)
     row = desk("workers", "list")[1].splitlines()[1].split()
-    assert (row[:2], row[-3:]) == (["new@host", "unread"], ["-", "-", "unknown"])
+    assert (row[:2], row[-4:]) == (["new@host", "unread"], ["-", "-", "0", "unknown"])
 
 
 def test_a_run_by_hand_that_cannot_begin_is_over_at_once(desk: Desk, tmp_path: Path) -> None:

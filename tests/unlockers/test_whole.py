@@ -218,7 +218,7 @@ async def until(done: Callable[[], bool]) -> None:
 )
 async def test_bad_settings_end_with_one_line(tmp_path: Path, words: list[str], said: str) -> None:
     ran = await crawl(tmp_path, "http://127.0.0.1:9/", "zyte", *words)
-    assert (ran.code, ran.out) == (4, "")
+    assert (ran.code, json.loads(ran.out)["state"]) == (4, "failed")
     (line,) = [line for line in ran.err.splitlines() if "private addresses" not in line]
     assert said in line
     assert KEY not in ran.err
