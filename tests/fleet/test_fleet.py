@@ -180,7 +180,7 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
     found = refusals()
     assert "site shop: there is no file of it" in found["lacks"]
     assert "the fleet runs" in found["other"]
-    told = fleet.json("status", name)["refused"]
+    told = fleet.json("status", name)["refusals"]
     assert {who.partition("@")[0]: why for who, why in told.items()} == found
     assert "no work by" in fleet.run("status", name)
     fleet.worker("has", "--sites", "has", "--data", "d3")

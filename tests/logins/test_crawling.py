@@ -101,7 +101,7 @@ async def test_one_log_in_serves_the_fleet_and_the_next_run_and_no_secret_is_fou
         assert (ran.code, ran.summary["pages"], club.logins) == (0, 20, {"ann": 1}), ran.err
         assert canaries(tmp_path) == []
         assert "CANARY" not in ran.out + ran.err
-        wrong = await crawl(tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="another")
+        wrong = await crawl(tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="quite-another-key")
         assert (wrong.code, club.logins) == (4, {"ann": 1})
         assert "was sealed with another session_key" in wrong.err
         shown = await command(tmp_path, "sessions", "list", "--json")

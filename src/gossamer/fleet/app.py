@@ -245,6 +245,8 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
     """Why a worker ended that nobody asked to, and its exit code."""
     if error is None:
         return "see its log; start it again", 1
+    if isinstance(error, SystemExit):  # it said why
+        return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
         return str(error), error.exit_code

@@ -30,6 +30,10 @@ MAX_LOST_S = 60.0
 REPAIR = "gossamer doctor --repair"
 
 
+MAX_LINES = 1000
+"""Lines of an append whose ends are noted."""
+
+
 class Entry(msgspec.Struct, omit_defaults=True):
     """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move (`was`)."""
 
@@ -39,6 +43,8 @@ class Entry(msgspec.Struct, omit_defaults=True):
     step: int = PAGE
     sums: list[int] = []
     """CRC-32 of each `step` bytes, counted from multiples of `step` in the file: a killed write ends at a page."""
+    rows: list[int] = []
+    """CRC-32 of all bytes up to the end of each line, where the append is lines: a write may also be cut off between two of them."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -73,7 +79,9 @@ class AppendLog:
         step = PAGE
         while len(data) > step * MAX_SUMS:
             step *= 2
-        self._write(Entry(path, start, end, step, list(_sums(data, start, step)), round(time.time(), 3)))
+        self._write(
+            Entry(path, start, end, step, list(_sums(data, start, step)), _line_sums(data), round(time.time(), 3))
+        )
 
     def begin(self, path: str, base: int) -> None:
         """Log that this crawl begins to write an output that has `base` bytes."""
@@ -253,6 +261,16 @@ def unknown_to_store(path: str, owner: str) -> SinkError:
     )
 
 
+def _line_sums(data: bytes) -> list[int]:
+    if not data.endswith(b"\n") or data.count(b"\n") > MAX_LINES:
+        return []
+    found, sum_ = [], 0
+    for line in data[:-1].split(b"\n"):
+        sum_ = isal_zlib.crc32(line + b"\n", sum_)
+        found.append(sum_)
+    return found
+
+
 def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
     view, at = memoryview(data), 0
     while at < len(view):
@@ -280,7 +298,9 @@ def _matches(fd: int, entry: Entry, size: int) -> bool:
     if upto % entry.step == 0:
         return sums == entry.sums[: len(sums)]
     # a write that was cut off within a page: no whole row of somebody else may stand at its end
-    return sums[:-1] == entry.sums[: len(sums) - 1] and not data.endswith(b"\n")
+    if sums[:-1] != entry.sums[: len(sums) - 1]:
+        return False
+    return isal_zlib.crc32(data) in entry.rows if data.endswith(b"\n") else True
 
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
