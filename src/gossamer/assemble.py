@@ -371,23 +371,24 @@ class Bench:
             await asyncio.gather(keeping, return_exceptions=True)
 
     async def close(self) -> None:
-        """Let connections and files go."""
-        with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(1.0):  # others take the record away, too
-                await self.merit.close()
-        self._ledger.close()
-        self.outputs.release()
-        if self.keeping is not None:
-            self.keeping.close()
-        self.reader.reading.close()
-        if self.reader.apart is not None:
-            await self.reader.apart.close()
-        await self.dialling.close()
-        if self.proxies is not None:
-            await self.proxies.upkeep.close()
-        await self.resolver.close()
-        if self.cold is not None:
-            await self.cold.close()
+        """Let connections and files go: all, also when one fails or the caller is cancelled."""
+        async with contextlib.AsyncExitStack() as last:  # the last entry is the first to be closed
+            if self.cold is not None:
+                last.push_async_callback(self.cold.close)
+            last.push_async_callback(self.resolver.close)
+            if self.proxies is not None:
+                last.push_async_callback(self.proxies.upkeep.close)
+            last.push_async_callback(self.dialling.close)
+            if self.reader.apart is not None:
+                last.push_async_callback(self.reader.apart.close)
+            last.callback(self.reader.reading.close)
+            if self.keeping is not None:
+                last.callback(self.keeping.close)
+            last.callback(self.outputs.release)
+            last.callback(self._ledger.close)
+            with contextlib.suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(1.0):  # others take the record away, too
+                    await self.merit.close()
 
 
 def telling(bench: Bench) -> Bench:

@@ -113,9 +113,11 @@ async def crawl(
                 error.summary = await Census(store).summary(setup.crawl)
             raise error from (None if error is raised else raised)
         finally:
-            await store.close()
-            if embedded is not None:
-                await asyncio.to_thread(embedded.leave)
+            try:
+                await store.close()
+            finally:
+                if embedded is not None:
+                    await asyncio.to_thread(embedded.leave)
 
 
 class Place:

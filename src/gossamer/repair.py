@@ -30,6 +30,7 @@ from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier
 from gossamer.job import Setup
+from gossamer.masking import mask
 from gossamer.request import Request
 from gossamer.road.taker import Taken, Taker
 from gossamer.scope import Scope
@@ -51,6 +52,7 @@ class CrawlFile(msgspec.Struct):
     name: str
     spec: Spec
     outputs: list[str]
+    """Those that are not files are masked: a repair writes to files alone."""
     sites: dict[str, str] = {}
     plain: bool = True
     """Its outputs hold page records alone: no items, no links, no whole answers."""
@@ -68,7 +70,7 @@ class Done(NamedTuple):
 def write_crawl_file(setup: Setup) -> None:
     """Keep in the crawl's folder what a repair must know of it."""
     job = setup.job
-    outputs = [one.spec for one in job.outputs]
+    outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
     more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl

@@ -250,7 +250,7 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
                 with contextlib.suppress(GossamerError):
                     gossamer.run("http://nobody.invalid/", data=data, retries="", **quick)
             else:
-                asyncio.run(_interrupted(seed, data, quick))
+                asyncio.run(_interrupted(seed, data, quick, n / 100))
 
         for n in range(6):  # what is made once in a process
             once(n)
@@ -262,11 +262,11 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
         assert not any("Z" in child for child in before[2])
 
 
-async def _interrupted(seed: str, data: Path, quick: dict[str, object]) -> None:
+async def _interrupted(seed: str, data: Path, quick: dict[str, object], after: float) -> None:
     from gossamer.api import job_of
     from gossamer.door import crawl
 
     running = asyncio.create_task(crawl(job_of([seed], {"data": data, **quick})))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(after)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -230,13 +230,19 @@ def test_costly(body: bytes) -> None:
     "body",
     [
         b"",
-        b"<p>text <b>bold</b> <i class=icon>" * 2000,
+        b"<p>text <b>bold</b> <i class=icon></i>" * 2000,
         b"<tr><td><strong>1</strong><td><a href=/>2</a>" * 900,
         b"".join(b'<li><i class="icon icon-%d"></i><a href="/%d">x</a>' % (n % 30, n) for n in range(900)),
     ],
 )
 def test_not_costly(body: bytes) -> None:
     assert not cost.is_costly(body)
+
+
+def test_equal_elements_that_are_left_open_are_read_apart_and_take_no_memory() -> None:
+    body = b"<p>text <b>bold</b> <i class=icon>" * 2000
+    assert cost.is_costly(body)
+    assert not cost.may_explode(body)
 
 
 WORKER = """
