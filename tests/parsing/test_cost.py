@@ -11,7 +11,7 @@ import pytest
 from gossamer.page import Page
 from gossamer.parsing import cost, embedded, html, links, pagedates, products, structured, tables, text
 from gossamer.parsing.addresses import Base
-from gossamer.parsing.cost import is_costly, tags_of
+from gossamer.parsing.cost import is_costly
 from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.view import View
 
@@ -124,6 +124,6 @@ def test_a_page_that_leaves_many_formatting_elements_open_is_read_apart() -> Non
         + b"</b>" * 10
         + b"<b><em><foo><f<table><a>1<td>2</td>3</table>"
     )
-    assert is_costly(broken, tags_of(broken))
+    assert is_costly(broken)
     usual = b"<p><b>a</b> <em>b</em> <code>c</code></p>" * 300
-    assert not is_costly(usual, tags_of(usual))
+    assert not is_costly(usual)

@@ -167,10 +167,10 @@ class Document:
 
 
 def parse(
-    body: Body, content_type: str | None, url: str | None, robots_header: str | None = None, tags: int | None = None
+    body: Body, content_type: str | None, url: str | None, robots_header: str | None = None, roots: int | None = None
 ) -> Document:
     """Parse a page: its bytes, Content-Type, final URL and X-Robots-Tag. Takes any bytes, never raises.
-    `tags`: how many `<` it has, where that is known (`cost.tags_of`).
+    `roots`: how many start tags of html and body it has at most, where that is known (`cost.cost_of`).
 
     What its Content-Type calls neither HTML nor XML is an empty page.
 
@@ -184,7 +184,7 @@ def parse(
         body = b""
     name = encoding(body, content_type)
     if len(body) > 20_000:
-        body = _merging(body, name, tags)
+        body = _merging(body, name, roots)
     try:
         tree = _tree(body, name)
     except LookupError:
@@ -217,10 +217,10 @@ def _tree(body: bytes, name: str | None) -> turbohtml.Document:
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 
 
-def _merging(body: bytes, name: str, tags: int | None) -> bytes:
+def _merging(body: bytes, name: str, roots: int | None) -> bytes:
     """The same page; of too many start tags of body and html the later ones are other empty elements."""
     most = max(2, _MERGES // len(body))
-    if tags is not None and tags <= most:
+    if roots is not None and roots <= most:
         return body
     wide = name.startswith("utf-16")
     if len(_MERGED.findall(body.replace(b"\0", b"") if wide else body)) <= most:

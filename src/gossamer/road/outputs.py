@@ -65,11 +65,13 @@ class Outputs:
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
         """What needs no committed length: the logs, and tables that upsert."""
-        if self._log is not None or self._known is not None:
-            if self._log is not None:
-                await self._patiently(self._log.write, [attempt for visit in batch for attempt in visit.attempts])
-            if self._known is not None:
-                await self._patiently(self._known.write, [visit.seen for visit in batch if visit.seen is not None])
+        notes: list[tuple[Log, list[Any]]] = []
+        if self._log is not None:
+            notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
+        if self._known is not None:
+            notes.append((self._known, [visit.seen for visit in batch if visit.seen is not None]))
+        if notes:
+            await self._patiently(_note, notes)
         if rows and self._tables:
             await self._upsert(batch, rows)
         if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
@@ -232,6 +234,14 @@ class Outputs:
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def _note(notes: list[tuple[Log, list[Any]]]) -> None:
+    """In the thread: each log takes its entries once, also when a later one is tried again."""
+    while notes:
+        log, entries = notes[0]
+        log.write(entries)
+        del notes[0]
 
 
 def written(table: TableSink) -> dict[str, int]:

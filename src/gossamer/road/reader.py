@@ -11,7 +11,7 @@ from gossamer.absence import lacking as values_lacking
 from gossamer.page import Failure, Page
 from gossamer.parsing import html
 from gossamer.parsing.addresses import Base
-from gossamer.parsing.cost import MAX_BYTES, is_costly, is_html, tags_of
+from gossamer.parsing.cost import MAX_BYTES, Cost, cost_of, is_html
 from gossamer.parsing.limits import decoded_size
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
@@ -79,8 +79,8 @@ class Reader:
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that was last looked at for what it lacks, or shows."""
-        self._tags: tuple[Page | None, int] = (None, 0)
-        """How many tags the page has that was looked at last."""
+        self._costs: tuple[Page | None, Cost] = (None, Cost(False))
+        """What the page costs that was looked at last."""
         self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
         self.apart: PageReader | None = None
@@ -90,17 +90,24 @@ class Reader:
 
     def forget(self) -> None:
         """Let go of the page that was looked at last."""
-        self._parsed, self._tags = (None, None), (None, 0)
+        self._parsed, self._costs = (None, None), (None, Cost(False))
 
     def is_costly(self, page: Page) -> bool:
         """Whether a page must not be read in the process that crawls (`parsing.cost`)."""
         if self.apart is None:
             return False
-        if is_html(page.content_type):
-            if self._tags[0] is not page:
-                self._tags = page, tags_of(page.body) if len(page.body) <= MAX_BYTES else 0
-            return is_costly(page.body, self._tags[1])
-        return len(page.body) > MAX_BYTES and self.functions
+        if self._costs[0] is not page:
+            cost = (
+                cost_of(page.body)
+                if is_html(page.content_type)
+                else Cost(len(page.body) > MAX_BYTES and self.functions)
+            )
+            self._costs = page, cost
+        return self._costs[1].is_costly
+
+    def _document(self, page: Page) -> html.Document:
+        roots = self._costs[1].roots if self._costs[0] is page else None
+        return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
         """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
@@ -125,7 +132,7 @@ class Reader:
             return ""
         self.reading.begins(claim.bucket, claim.token)
         try:
-            self._parsed = page, html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+            self._parsed = page, self._document(page)
             return lacking(site, View(page, self._parsed[1]))
         except ValueError:  # said when the page is read
             return ""
@@ -138,7 +145,7 @@ class Reader:
             return len(page.body)  # whatever it says: it is not read here
         self.reading.begins(claim.bucket, claim.token)
         try:
-            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+            document = self._document(page)
             self._parsed = page, document
             return document.shows
         finally:
@@ -164,8 +171,7 @@ class Reader:
             return Read([row] if self.pages else [], Taken(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
-            tags = self._tags[1] if self._tags[0] is page and len(page.body) <= MAX_BYTES else None
-            document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), tags)
+            document = self._document(page)
         taken = Taken()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
@@ -189,8 +195,7 @@ class Reader:
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
-        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
-        return self._site(site, claim, page, document, ([], 0), marks=False)
+        return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
 
     def _site(
         self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int],
