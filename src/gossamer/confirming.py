@@ -6,12 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
-from gossamer.api import job_of
 from gossamer.assemble import open_store
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import ENDED, Crawls, clock
 from gossamer.frontier.living import held
-from gossamer.job import Output
+from gossamer.job import Job, Output
 from gossamer.judging import gone_counted
 from gossamer.parts import HistorySink
 from gossamer.road.records import moment
@@ -42,8 +41,8 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
             record = await Crawls(store).need(crawl)
             if record.state not in ENDED:
                 raise UsageError(f"{crawl} is {record.state}: what it did not meet yet is not gone")
-            job = job_of(note.sites, {"name": crawl, "data": settings.data})
-            job.outputs = [Output(spec) for spec in record.outputs]
+            given = [Output(spec) for spec in record.outputs]
+            job = Job(targets=list(note.sites), settings=settings, name=crawl, outputs=given)
             setup, _ = prepare(job, None)
             sites = load_all(note.sites, {})
             complete = [site.name for site in sites if site.site.complete]

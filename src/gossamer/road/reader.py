@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 from gossamer.absence import Usual, not_an_item
 from gossamer.absence import lacking as values_lacking
@@ -21,7 +22,6 @@ from gossamer.quality import Counting
 from gossamer.request import Request
 from gossamer.road.keeping import Rows, added, named
 from gossamer.road.marking import mark
-from gossamer.road.page_reader import PageReader
 from gossamer.road.reading import Reading
 from gossamer.road.records import failed_record, moment, page_record, page_row
 from gossamer.road.taker import Read, Taken, Taker
@@ -39,6 +39,16 @@ MAX_HREFS = 50_000
 """Different hrefs of a page that are resolved; the rest is counted as `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 """Links that a page record lists, and characters of them; its `links` counts all of them."""
+
+
+class ReadsApart(Protocol):
+    """Reads pages in another process (`page_reader.PageReader`)."""
+
+    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read: ...
+
+    async def lacks(self, claim: Claim, page: Page) -> str: ...
+
+    async def close(self) -> None: ...
 
 
 class Reader:
@@ -83,7 +93,7 @@ class Reader:
         """What the page costs that was looked at last."""
         self.reading = Reading()
         """Where the claim that is being read is noted, in case its page ends the process."""
-        self.apart: PageReader | None = None
+        self.apart: ReadsApart | None = None
         """Reads costly pages in another process; None: they are read here."""
         self.is_apart = False
         """This is that other process: files that items name are left to the worker."""
