@@ -40,12 +40,12 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from conftest import valkey_binary, wait_for  # noqa: E402
-from gossamer import sketch  # noqa: E402
-from gossamer.frontier.alike import Alike  # noqa: E402
-from gossamer.frontier.store import Store, connect  # noqa: E402
+from gossamer.model import minhash  # noqa: E402
+from gossamer.model.minhash import Asked, Placed, Sketch, near  # noqa: E402
 from gossamer.parsing import html  # noqa: E402
-from gossamer.parsing.gist import gist  # noqa: E402
-from gossamer.sketch import Asked, Placed, Sketch, near  # noqa: E402
+from gossamer.parsing.content_text import gist  # noqa: E402
+from gossamer.state.near_duplicate_index import Alike  # noqa: E402
+from gossamer.store.store import Store, connect  # noqa: E402
 from road.variants import KINDS, sibling, text_of, translated  # noqa: E402
 
 
@@ -282,12 +282,12 @@ def main() -> None:
     words.add_argument("--sample", type=int, default=200)
     words.add_argument("--show", type=int, default=20)
     words.add_argument(
-        "--least", type=float, default=sketch.LEAST, help="likeness from which on two are nearly the same"
+        "--least", type=float, default=minhash.LEAST, help="likeness from which on two are nearly the same"
     )
     words.add_argument("--memory", type=int)
     words.add_argument("--buckets", type=int, default=1)
     given = words.parse_args()
-    sketch.LEAST = given.least  # type: ignore[misc] # to choose it by
+    minhash.LEAST = given.least  # type: ignore[misc] # to choose it by
     if given.memory:
         asyncio.run(memory(given.memory, given.buckets))
     elif given.versions:

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from speed import corpus, run
 
-from gossamer.page import Exchange, Page
-from gossamer.process import settle_in
-from gossamer.request import Request
-from gossamer.road.records import raw_row
+from gossamer.app.interpreter import settle_in
+from gossamer.model.page import Exchange, Page
+from gossamer.model.request import Request
 from gossamer.sinks.warc import Warc
+from gossamer.worker.records import raw_row
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

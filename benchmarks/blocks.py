@@ -13,7 +13,7 @@ import statistics
 import time
 from pathlib import Path
 
-from gossamer.politeness.blocks import block
+from gossamer.blocks import block
 
 HEADERS = [
     ("content-type", "text/html; charset=utf-8"),

@@ -14,11 +14,11 @@ import threading
 import time
 from pathlib import Path
 
-from gossamer.collectors.browser import BrowserCollector
+from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.page import Page
-from gossamer.render import Render
-from gossamer.request import Request
+from gossamer.model.page import Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request
 
 ROWS = "".join(f"<li><b>Book {n}</b><i>{n}</i></li>" for n in range(200))
 FETCH = "fetch('/rows').then(r => r.text()).then(t => { document.querySelector('ul').innerHTML = t })"

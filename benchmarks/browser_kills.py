@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import family
 
 from e2e.runs import job
-from gossamer.door import crawl
-from gossamer.job import Output
+from gossamer.app.job import Output
+from gossamer.app.runner import crawl
 
 FILLS = "<ul></ul><script>fetch('/rows').then(r => r.text()).then(t => { document.querySelector('ul').innerHTML = t })</script>"
 

@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
 from gossamer import url as urls
-from gossamer.assemble import Bench
-from gossamer.door import begin, end
-from gossamer.frontier.fitness import reach
-from gossamer.frontier.store import FOR_EVER, Store, connect
-from gossamer.seeding import prepare, seed
+from gossamer.app.runner import begin, end
+from gossamer.app.seeding import prepare, seed
+from gossamer.app.wiring import Bench
+from gossamer.store.store import FOR_EVER, Store, connect
+from gossamer.store.store_check import reach
 from servers.cluster import cluster
 from servers.processes import Process
 from web import preset, serve

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
-from gossamer.frontier.keys import bucket_of, tag
+from gossamer.store.keys import bucket_of, tag
 from servers.cluster import cluster
 from servers.sentinel import watched
 from servers.workers import Workers, at

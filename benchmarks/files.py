@@ -40,10 +40,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from files.made import SITE
 from files.serving import pdf as made_pdf
-from gossamer.door import crawl
-from gossamer.job import Job, Output
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.config.settings import Settings
 from gossamer.parsing import pdf
-from gossamer.settings import Settings
 
 EACH = 50
 

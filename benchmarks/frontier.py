@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.frontier.cold import Files
-from gossamer.frontier.embedded import Embedded
 from gossamer.frontier.spiller import Spiller, bound
-from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import entry
-from gossamer.visit import Adds, Settle
+from gossamer.model.request import entry
+from gossamer.model.visit import Adds, Settle
+from gossamer.store.embedded import Embedded
+from gossamer.store.store import Store, connect
 
 MARKS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
 """Sizes at which the seen-set's memory is shown."""

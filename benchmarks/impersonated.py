@@ -46,13 +46,13 @@ async def here(_host: str, _port: int) -> list[str]:
 
 async def cost(kind: str, port: int, pages: int, hosts: int) -> float:
     """CPU microseconds of this process a page; `hosts` names in turn, each with connections of its own."""
-    from gossamer.collectors.http import HttpCollector
+    from gossamer.collectors.http.collector import HttpCollector
     from gossamer.collectors.impersonated import ImpersonatedCollector
     from gossamer.egress.resolver import Resolver
     from gossamer.identity.plain import Plain
     from gossamer.identity.sessions import Sessions
-    from gossamer.page import Page
-    from gossamer.request import Request
+    from gossamer.model.page import Page
+    from gossamer.model.request import Request
 
     resolver = Resolver(["127.0.0.0/8"], lookup=here)
     identity: Any = Plain({}, {}, [], str)

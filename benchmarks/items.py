@@ -26,19 +26,19 @@ from msgspec import Meta
 
 from gossamer import Item, Site
 from gossamer.frontier.quality import Lately
-from gossamer.item import plain
-from gossamer.page import Page
+from gossamer.items import clean, deduplicate
+from gossamer.items.gate_window import Window, counted
+from gossamer.items.gates import parse
+from gossamer.model.item import plain
+from gossamer.model.page import Page
+from gossamer.model.quality import Counting, Part
+from gossamer.model.visit import Row
 from gossamer.parsing.view import View
-from gossamer.pipeline import clean, deduplicate
-from gossamer.pipeline.gates import parse
-from gossamer.pipeline.window import Window, counted
-from gossamer.quality import Counting, Part
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
+from gossamer.sites.item_builder import Making
 from gossamer.sites.loading import LoadedSite
-from gossamer.sites.making import Making
-from gossamer.sites.running import Parsed
-from gossamer.visit import Row
+from gossamer.sites.page_functions import Parsed
 
 ROUNDS, BATCH = 5, 256
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.killing import refetched, under_fire, verdicts
 from e2e.runs import job
-from gossamer.job import Output
+from gossamer.app.job import Output
 from web import preset, serve
 
 

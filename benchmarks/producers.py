@@ -24,14 +24,14 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from gossamer import feeding, seeding
-from gossamer.assemble import open_store
-from gossamer.door import begin
-from gossamer.frontier.embedded import Embedded
-from gossamer.frontier.store import Store
-from gossamer.job import Job
-from gossamer.process import settle_in
-from gossamer.settings import Settings
+from gossamer.app import producer_runner, seeding
+from gossamer.app.interpreter import settle_in
+from gossamer.app.job import Job
+from gossamer.app.runner import begin
+from gossamer.app.wiring import open_store
+from gossamer.config.settings import Settings
+from gossamer.store.embedded import Embedded
+from gossamer.store.store import Store
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -47,7 +47,7 @@ async def child(path: str, data: str, cold: str) -> None:
     setup.store = store.url
     record, _ = await begin(setup, store, one)
     await seeding.seed(setup, store, given, record)
-    await feeding.feed(setup, store, given.sources, lambda line: print(line, flush=True))
+    await producer_runner.feed(setup, store, given.sources, lambda line: print(line, flush=True))
     await store.close()
     embedded.leave()
 

@@ -25,8 +25,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from gossamer.identity.pool import Pool
-from gossamer.proxy import KINDS, Proxy, Wanted
+from gossamer.model.proxy import KINDS, Proxy, Wanted
+from gossamer.proxies.proxy_choice import Pool
 from proxying.light import Light, Target, lights, target
 from proxying.real import free_port, microsocks, squid, tinyproxy
 

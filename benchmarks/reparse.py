@@ -27,15 +27,15 @@ from isal import isal_zlib
 from measured import measure
 from speed import corpus
 
-from gossamer.collectors.archive import archive_collector
-from gossamer.page import Exchange
+from gossamer.app.interpreter import settle_in
+from gossamer.app.reparse.processes import Note
+from gossamer.app.reparse.runner import reading
+from gossamer.collectors.archive.collector import archive_collector
+from gossamer.model.page import Exchange
+from gossamer.model.visit import RAW, Asked, Raw, Row
 from gossamer.parsing import html
-from gossamer.process import settle_in
-from gossamer.reparsing.running import reading
-from gossamer.reparsing.working import Note
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
-from gossamer.visit import RAW, Asked, Raw, Row
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

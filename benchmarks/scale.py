@@ -170,10 +170,10 @@ def bare(processes: int, urls: list[str]) -> float:
 async def known(pages: int) -> float:
     """CPU of the store in microseconds for a page of 41 known links and a new one."""
     from gossamer import url as urls
-    from gossamer.frontier.store import connect
     from gossamer.frontier.verbs import Frontier, Policy
-    from gossamer.request import Request, pack
-    from gossamer.visit import Adds, Settle
+    from gossamer.model.request import Request, pack
+    from gossamer.model.visit import Adds, Settle
+    from gossamer.store.store import connect
 
     def adds(paths: list[int]) -> Adds:
         found: Adds = {}

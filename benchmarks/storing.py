@@ -32,15 +32,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
-from gossamer.door import crawl
-from gossamer.job import Output
-from gossamer.metrics.attempts import AttemptsLog
-from gossamer.process import settle_in
-from gossamer.road.outputs import Outputs
-from gossamer.sinks import opening
+from gossamer.app.interpreter import settle_in
+from gossamer.app.job import Output
+from gossamer.app.runner import crawl
+from gossamer.model.visit import Row
+from gossamer.observability.attempts import AttemptsLog
+from gossamer.sinks import registry
 from gossamer.sinks.columns import Columns, page_columns
 from gossamer.sinks.formats import open_output
-from gossamer.visit import Row
+from gossamer.worker.outputs import Outputs
 from sinks.made import page
 from stores.places import running
 from web import preset, serve
@@ -75,7 +75,7 @@ def one(spec: str, pages: int) -> None:
         return was(self, timed, *args)
 
     Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
-    opening.open_output = opened  # type: ignore[attr-defined] # it is called by this name
+    registry.open_output = opened  # type: ignore[attr-defined] # it is called by this name
     with (
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,

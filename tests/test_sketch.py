@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from gossamer import sketch
-from gossamer.sketch import bands, likeness, near
+from gossamer.model import minhash
+from gossamer.model.minhash import bands, likeness, near
 
 WORDS = [f"word{n}" for n in range(3000)]
 
@@ -33,7 +33,7 @@ def test_a_sketch_never_changes() -> None:
         near("one two three four " * 10, "A heading").hex()
         == "f72bd4c218c01872187272c07218c018181872727272c018c07272c0c0c01872c018c0c0ddd9efcdbe4d7bfcffeeffb83eff77ff1bd7eb7ffc57baeffbeff85a"
     )
-    assert len(near(" ".join(text(1)))) == sketch.SIZE
+    assert len(near(" ".join(text(1)))) == minhash.SIZE
 
 
 @pytest.mark.parametrize("every", [400, 100, 60, 40])

@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http.collector import HttpCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.page import Page
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.parsing import html
 from gossamer.parsing.links import hrefs
-from gossamer.request import Request
 from gossamer.url import Resolver as Links
 
 

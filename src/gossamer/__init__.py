@@ -17,28 +17,28 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from gossamer import url
     from gossamer.api import crawl, run
-    from gossamer.assets import File, Image, Ref
     from gossamer.errors import GossamerError
-    from gossamer.item import Digits, Fresh, Item
-    from gossamer.login import Login
-    from gossamer.request import Request
-    from gossamer.site import Site
+    from gossamer.items.assets import File, Image, Ref
+    from gossamer.model.item import Digits, Fresh, Item
+    from gossamer.model.login import Login
+    from gossamer.model.request import Request
+    from gossamer.model.site import Site
 
 _HOMES = {
-    "File": "gossamer.assets",
-    "Image": "gossamer.assets",
-    "Ref": "gossamer.assets",
-    "Digits": "gossamer.item",
-    "Fresh": "gossamer.item",
-    "Item": "gossamer.item",
-    "Login": "gossamer.login",
-    "Site": "gossamer.site",
-    "Request": "gossamer.request",
+    "File": "gossamer.items.assets",
+    "Image": "gossamer.items.assets",
+    "Ref": "gossamer.items.assets",
+    "Digits": "gossamer.model.item",
+    "Fresh": "gossamer.model.item",
+    "Item": "gossamer.model.item",
+    "Login": "gossamer.model.login",
+    "Site": "gossamer.model.site",
+    "Request": "gossamer.model.request",
     "GossamerError": "gossamer.errors",
     "crawl": "gossamer.api",
     "run": "gossamer.api",
 }
-_ROOMS = ("url", "politeness", "parsing", "identity", "pipeline")
+_PACKAGES = ("blocks", "identity", "items", "parsing", "pipeline", "politeness", "url")
 
 __all__ = [
     "Digits",
@@ -61,6 +61,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"gossamer.{name}")
     raise AttributeError(f"module 'gossamer' has no attribute {name!r}")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.visit import PageRecord, Row
+from gossamer.model.visit import PageRecord, Row
 
 if TYPE_CHECKING:
-    from gossamer.job import Job
-    from gossamer.summary import Summary
+    from gossamer.app.job import Job
+    from gossamer.model.summary import Summary
 
 ROOM = 1000
 """Rows that wait for a slow consumer; beyond them the crawl waits."""
@@ -101,7 +101,7 @@ class Crawl:
                 return
 
     async def _crawl(self, job: Job) -> None:
-        from gossamer.door import Taps, crawl
+        from gossamer.app.runner import Taps, crawl
 
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         if self._left:
@@ -157,8 +157,8 @@ def run(
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
-    from gossamer.door import crawl as begin
-    from gossamer.job import Output
+    from gossamer.app.job import Output
+    from gossamer.app.runner import crawl as begin
 
     job = job_of([os.fspath(target) for target in targets], options)
     specs = [output] if isinstance(output, str | os.PathLike) else output
@@ -173,8 +173,8 @@ def run(
 
 def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
     """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where gossamer.toml may lie."""
-    from gossamer.job import Job
-    from gossamer.settings import Given, load
+    from gossamer.app.job import Job
+    from gossamer.config.settings import Given, load
 
     own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}
     given = [

@@ -9,7 +9,7 @@ import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.summary import Summary
+    from gossamer.model.summary import Summary
 
 
 class GossamerError(Exception):

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from gossamer.errors import SinkError
-from gossamer.sinks.away import Away
+from gossamer.sinks.object_store import Away
 from servers.processes import free_port
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"

@@ -14,12 +14,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from archived.stores import CACHE, STORES, Objects
 from conftest import seen_in_store
-from gossamer.collectors.archive import key
-from gossamer.collectors.kept import Kept as KeptObjects
+from gossamer.collectors.archive.collector import key
+from gossamer.collectors.archive.object_archive import Kept as KeptObjects
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.extras import install
-from gossamer.sinks.archived import Archived
-from gossamer.sinks.away import Away, said
+from gossamer.sinks.object_archive import Archived
+from gossamer.sinks.object_store import Away, said
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
 

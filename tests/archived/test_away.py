@@ -14,10 +14,10 @@ import pytest
 from archived.stores import Minio, Objects
 from archived.test_archived import answers, fetched, store  # noqa: F401 - the fixture
 from e2e.runs import begin, command, job
+from gossamer.app.job import Output
 from gossamer.errors import SinkAway
-from gossamer.job import Output
-from gossamer.sinks import away
-from gossamer.sinks.archived import Archived
+from gossamer.sinks import object_store
+from gossamer.sinks.object_archive import Archived
 from servers.processes import free_port
 from web import preset, serve
 
@@ -80,7 +80,7 @@ def test_a_time_limit_ends_the_waiting(tmp_path: Path) -> None:
 
 
 def test_one_that_never_answers_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(away, "ASKED", 0.5)
+    monkeypatch.setattr(object_store, "ASKED", 0.5)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     with socket.create_server(("127.0.0.1", 0)) as deaf:

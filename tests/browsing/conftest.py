@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.collectors.browser import BrowserCollector
+from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.page import Failure, Page
-from gossamer.render import Render
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

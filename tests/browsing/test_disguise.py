@@ -11,14 +11,14 @@ import pytest
 
 from browsing.conftest import Make, Stage, page
 from browsing.test_ladder import APP, ROWS, SHELL, crawl
-from gossamer.cli.tree import run
-from gossamer.collectors.browser import BrowserCollector
-from gossamer.collectors.worn import Worn
-from gossamer.guise import Guise
+from gossamer.cli.commands import run
+from gossamer.collectors.browser.collector import BrowserCollector
+from gossamer.collectors.browser.fingerprint import Worn
 from gossamer.identity.browsers import BROWSERS, drivable, identity, named
-from gossamer.page import Page
-from gossamer.render import Render
-from gossamer.request import Request
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request
 from proxying.light import Light, lights
 from proxying.real import free_port
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from gossamer.errors import ConfigError
 
 SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127.0.0.1:9/'], {more})\n"

@@ -8,8 +8,8 @@ import pytest
 from turbohtml import parse
 
 from browsing.conftest import Make, Stage, page
-from gossamer.collectors import frames
-from gossamer.render import Render
+from gossamer.collectors.browser import frames
+from gossamer.model.rendering import Render
 
 ORIGINS = ("two.test", "three.test", "a.test", "b.a.test")
 """The last two share a process, for they are one site."""

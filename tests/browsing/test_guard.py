@@ -8,9 +8,9 @@ import json
 import socket
 
 from browsing.conftest import BOTH, Make, Stage, failure, page
-from gossamer.collectors.tunnel import Tunnel
+from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.egress.resolver import Resolver
-from gossamer.render import Render
+from gossamer.model.rendering import Render
 
 TRIES = """<!doctype html><body><script>
 const at = ADDRESSES, udp = UDP;

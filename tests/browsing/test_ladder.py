@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from browsing.conftest import Stage
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from gossamer.errors import BrowserFailed
 
 SHELL = (

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from browsing.conftest import BOTH, Make, Stage, failure, page
-from gossamer.collectors import chromium, tab
-from gossamer.collectors.browser import BrowserCollector
+from gossamer.collectors.browser import chromium, tab
+from gossamer.collectors.browser.collector import BrowserCollector
+from gossamer.config.optional_deps import install
 from gossamer.errors import BrowserFailed, ConfigError
-from gossamer.extras import install
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 
 def browsers() -> set[int]:

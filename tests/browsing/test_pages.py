@@ -7,8 +7,8 @@ import json
 from turbohtml import parse
 
 from browsing.conftest import BOTH, Make, Stage, failure, page
+from gossamer.model.rendering import Render
 from gossamer.parsing.encodings import decode
-from gossamer.render import Render
 
 pytestmark = BOTH
 

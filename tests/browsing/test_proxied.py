@@ -12,12 +12,12 @@ from browsing.conftest import Make, Stage
 from collectors.h2server import made
 from collectors.loopback import answer, saying, serving
 from e2e.runs import job
-from gossamer.collectors.browser import BrowserCollector
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
+from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.guise import Guise
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 from proxying.light import Light, lights
 from proxying.real import SOCKS, SQUID, TINY, free_port, microsocks, squid, tinyproxy
 

@@ -9,7 +9,7 @@ import pytest
 
 from cleaning.made import Bed
 from clockwork import Moved, moved_store
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 
 
 @pytest.fixture

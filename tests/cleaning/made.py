@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from clockwork import Moved
-from gossamer.cleaning import Cleaned, clean
-from gossamer.door import crawl
+from gossamer.app.cleanup import Cleaned, clean
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.store import Store
-from gossamer.job import Job, Output
-from gossamer.settings import Settings
-from gossamer.summary import Summary
+from gossamer.model.summary import Summary
+from gossamer.store.store import Store
 
 DAY = 86_400.0
 

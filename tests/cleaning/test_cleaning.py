@@ -9,13 +9,13 @@ import pytest
 
 from cleaning.made import DAY, Bed
 from gossamer.errors import InUse, UsageError
-from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.crew import Crew, Refusals, Worker
-from gossamer.frontier.keys import known
-from gossamer.frontier.schedules import Run, Schedule, Schedules, Task
-from gossamer.frontier.steer import Steer
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.state.schedules import Run, Schedule, Schedules, Task
+from gossamer.state.workers import Crew, Refusals, Worker
+from gossamer.store.keys import known
 
 
 async def test_a_finished_crawl_goes_at_its_age_and_not_before(bed: Bed) -> None:
@@ -92,7 +92,7 @@ async def test_a_crawl_whose_producers_were_not_at_their_end_stays(bed: Bed, sta
 
 
 async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
-    from gossamer.frontier.clearing import drop_queue
+    from gossamer.frontier.removal import drop_queue
 
     await bed.left("c", "cancelled")
     assert await drop_queue(bed.store, "c") > 0
@@ -103,8 +103,8 @@ async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
 
 async def _with_letters(bed: Bed, name: str) -> int:
     """A finished crawl with dead letters: hosts that do not answer."""
-    from gossamer.door import crawl
-    from gossamer.job import Job
+    from gossamer.app.job import Job
+    from gossamer.app.runner import crawl
 
     targets = [f"http://127.0.0.1:1/{n}" for n in range(5)]
     settings = bed.settings(allow_private=("127.0.0.0/8",), ignore_robots=True, allow_port=(1,))
@@ -251,7 +251,7 @@ async def test_a_crawl_that_is_taken_up_is_not_removed_and_one_being_removed_is_
     await bed.crawl("c")
     await bed.date("c")
     bed.moved.move(40 * DAY)
-    from gossamer.frontier.living import held
+    from gossamer.frontier.crawl_lock import held
 
     with held(bed.data / "c", "c"):  # a process of this machine has it
         assert (await bed.clean(what=["crawls"]))["crawls"].count == 0

@@ -18,13 +18,13 @@ import pytest
 
 from cleaning.made import DAY, Bed
 from e2e.runs import SRC, kill, socket_of, store_pid
-from gossamer.cli.tree import run
-from gossamer.frontier import orphans
+from gossamer.cli.commands import run
+from gossamer.store import orphan_servers
 
 DOOR = """
 import sys, time
 from pathlib import Path
-from gossamer.frontier.embedded import Embedded
+from gossamer.store.embedded import Embedded
 one = Embedded(Path(sys.argv[1]))
 print(one.start(), flush=True)
 time.sleep(60)
@@ -71,10 +71,10 @@ def gone(pid: int | None) -> bool:
     return not lives(pid)
 
 
-def sweep(age: float = 0.0) -> list[orphans.Orphan]:
-    found = list(orphans.orphans(age))
+def sweep(age: float = 0.0) -> list[orphan_servers.Orphan]:
+    found = list(orphan_servers.orphans(age))
     for one in found:
-        orphans.remove(one)
+        orphan_servers.remove(one)
     return found
 
 
@@ -87,7 +87,7 @@ def test_a_store_whose_doors_were_killed_is_ended_and_keeps_what_it_has(short: P
         client.set("gossamer:crawls", "kept")
     assert sweep() == []  # its door lives
     ended(process)
-    assert list(orphans.orphans(3600)) == []  # too young: a door may come back for it
+    assert list(orphan_servers.orphans(3600)) == []  # too young: a door may come back for it
     assert lives(pid)
     (one,) = sweep()
     assert (one.alive, one.store) == (True, (short / "data" / "store").resolve())
@@ -157,7 +157,7 @@ async def test_files_by_age(bed: Bed) -> None:
 
 
 async def test_a_lock_that_is_held_stays(bed: Bed) -> None:
-    from gossamer.frontier.living import held
+    from gossamer.frontier.crawl_lock import held
 
     await bed.left("lives", "stopped")
     with held(bed.data / "unknown", "unknown"):
@@ -207,7 +207,7 @@ def test_the_verb_and_doctor(short: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 async def test_the_scheduler_cleans_every_hour(bed: Bed) -> None:
-    from gossamer.cleaning import Hourly
+    from gossamer.app.cleanup import Hourly
 
     said: list[str] = []
     hourly = Hourly(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from politeness.block_pages import AKAMAI, SORRY, page
 from servers.answers import answering
 

@@ -193,7 +193,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
 def test_bad_input_gets_one_clear_line(
     tmp_path: Path, words: list[str], code: int, says: str, capsys: Any, monkeypatch: Any
 ) -> None:
-    from gossamer.cli.tree import run
+    from gossamer.cli.commands import run
 
     monkeypatch.chdir(tmp_path)
     for name, raw in {"file": b"", "empty.txt": b"", "bytes.txt": b"\xff\xfe", "site.py": b"\nimport no_such"}.items():
@@ -208,11 +208,11 @@ def test_bad_input_gets_one_clear_line(
 
 
 def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
-    from gossamer.cli import tree
+    from gossamer.cli import commands
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".gossamer").mkdir()
-    assert tree.bug(KeyError("http://joe:secret@x.example/")) == 1
+    assert commands.bug(KeyError("http://joe:secret@x.example/")) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "secret" not in err

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from e2e.runs import begin, end_all
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 
 LONG = "/" + "x" * 2100
 HERE = (

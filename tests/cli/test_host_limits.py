@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from e2e.runs import rows
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from servers.answers import answering
 
 PAGES = 12

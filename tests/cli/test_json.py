@@ -10,8 +10,8 @@ import click
 import pytest
 
 from cli.test_verbs import A, Desk, desk, fill, state
-from gossamer.cli.show import put_json
-from gossamer.cli.tree import app
+from gossamer.cli.commands import app
+from gossamer.cli.printing import put_json
 
 __all__ = ["desk"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.test_verbs import A, B, Desk, desk, fill, state
-from gossamer.frontier.crew import WORKERS, Crew, Worker
-from gossamer.frontier.store import Store
+from gossamer.state.workers import WORKERS, Crew, Worker
+from gossamer.store.store import Store
 
 __all__ = ["desk"]
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import BUCKETS_SERVER, Store, connect
-from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Settle
+from gossamer.state.fleet_crawls import Tasks
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import BUCKETS_SERVER, Store, connect
 
 A = "a.example"
 

@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import SRC, command, end_all, job
+from gossamer.app.runner import Live
 from gossamer.cli.progress import drawn
-from gossamer.door import Live
-from gossamer.summary import Summary
+from gossamer.model.summary import Summary
 from web import Web, preset, serve
 
 TURN_BACK = "\x1b[1A"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 from politeness.block_pages import AKAMAI, page
 
 LINKS = "".join(f'<a href="/{folder}/{n}">x</a>' for folder in ("shop", "news") for n in range(12))

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer import units
+from gossamer.config import value_parsers
+from gossamer.config.settings import ABOUT, Given, Settings, load, schema, shown
 from gossamer.errors import ConfigError, UsageError
-from gossamer.settings import ABOUT, Given, Settings, load, schema, shown
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from gossamer.settings import ABOUT, Given, Settings, load, schema, shown
     ],
 )
 def test_times(text: object, seconds: float) -> None:
-    assert units.seconds(text) == pytest.approx(seconds)
+    assert value_parsers.seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
@@ -37,18 +37,18 @@ def test_times(text: object, seconds: float) -> None:
 )
 def test_what_is_no_time(text: object) -> None:
     with pytest.raises(ValueError):
-        units.seconds(text)
+        value_parsers.seconds(text)
 
 
 def test_a_bound_of_no_time_is_none() -> None:
     with pytest.raises(ValueError, match="above 0"):
-        units.span("0s")
+        value_parsers.span("0s")
 
 
 @pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 41, "unacked", "unacked_index", "gossamer"])
 def test_what_is_no_lane(name: str) -> None:
     with pytest.raises(ValueError):
-        units.lane(name)
+        value_parsers.lane(name)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_what_is_no_lane(name: str) -> None:
     ],
 )
 def test_sizes(text: object, size: int) -> None:
-    assert units.size(text) == size
+    assert value_parsers.size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "k", "-1k", "0", "10X", "1e3", False, []])
 def test_what_is_no_size(text: object) -> None:
     with pytest.raises(ValueError):
-        units.size(text)
+        value_parsers.size(text)
 
 
 def read(name: str, value: object) -> object:

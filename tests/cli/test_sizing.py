@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin
-from gossamer.cli.sizing import WORKER_CPU, Load, Machine, _answers, load_of, size
+from gossamer.cli.doctor_size import WORKER_CPU, Load, Machine, _answers, load_of, size
+from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
-from gossamer.settings import Settings
 
 SMALL, BIG = Machine(2, 8 << 30), Machine(64, 256 << 30)
 HOUR = 3600

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cli.test_verbs import A, B, Desk, desk, fill, state
-from gossamer.cli import steer
+from gossamer.cli import steering
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.crew import Crew, Worker
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import Store
-from gossamer.frontier.tasks import Tasks
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.visit import Settle
+from gossamer.model.visit import Settle
+from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.workers import Crew, Worker
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
 
 __all__ = ["desk"]
 
@@ -27,7 +27,7 @@ def test_a_crawl_that_ends_while_a_verb_looks_at_it_stays_ended(desk: Desk, verb
         await fill(store, "one", pid=os.getpid())
         seen = await Crawls(store).need("one")
         await Crawls(store).set("one", "cancelled")
-        act: Callable[..., Awaitable[tuple[str, int]]] = getattr(steer, f"_{verb}")
+        act: Callable[..., Awaitable[tuple[str, int]]] = getattr(steering, f"_{verb}")
         return await act(Crawls(store), seen, True)
 
     said, code = desk.do(late)
@@ -84,8 +84,8 @@ def test_workers_that_were_told_so_just_now_end_no_crawl_either(desk: Desk, verb
         seen = await crawls.need("one")
         if not when:
             await crew.order("all", "drain")
-        act: Callable[..., Awaitable[tuple[str, int]]] = getattr(steer, f"_{verb}")
-        ending = asyncio.create_task(act(crawls, seen, await steer._served(crawls, seen)))
+        act: Callable[..., Awaitable[tuple[str, int]]] = getattr(steering, f"_{verb}")
+        ending = asyncio.create_task(act(crawls, seen, await steering._served(crawls, seen)))
         await asyncio.sleep(when)
         if when:
             await crew.order("all", "drain")
@@ -97,18 +97,18 @@ def test_workers_that_were_told_so_just_now_end_no_crawl_either(desk: Desk, verb
 
 def test_what_a_draining_worker_is_at_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl is not ended while its claims are out: the queue that is dropped is whole."""
-    monkeypatch.setattr(steer, "WAIT", 0.3)
+    monkeypatch.setattr(steering, "WAIT", 0.3)
 
     async def at_work(store: Store) -> tuple[bool, bool]:
         await fill(store, "one")
         await Tasks(store).submit("one", b"{}")
         crew, crawls = Crew(store), Crawls(store)
         await crew.beat(worker("running"))
-        lives = await steer._served(crawls, await crawls.need("one"))
+        lives = await steering._served(crawls, await crawls.need("one"))
         await crew.beat(worker("draining"))
         frontier = Frontier(store, "one", Policy(delay=0, obey_robots=False))
         (claim,) = (await frontier.claim(bucket_of(B, store.buckets), 1)).claims
-        waited = asyncio.create_task(steer._served(crawls, await crawls.need("one")))
+        waited = asyncio.create_task(steering._served(crawls, await crawls.need("one")))
         await asyncio.sleep(0.15)
         assert not waited.done()
         await frontier.settle(claim.bucket, [Settle(claim.token, "b", since=-1)], {}, {})

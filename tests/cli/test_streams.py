@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.cli.tree import run
+from gossamer.cli.commands import run
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 LETTERS = "\u2013 \U0001f578"

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
-from gossamer.cli.tree import run
-from gossamer.frontier import keys
+from gossamer.cli.commands import run
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import BUCKETS_SERVER, Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Settle
+from gossamer.store import keys
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import BUCKETS_SERVER, Store, connect
 
 A, B = "a.example", "b.test:8080"
 QUICK = Policy(delay=0, obey_robots=False, per_host=100)

@@ -8,10 +8,10 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http.collector import HttpCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 LOOPBACK = ("127.0.0.0/8", "::1")
 

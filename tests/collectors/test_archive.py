@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collectors.loopback import bad, good
-from gossamer.collectors import archive, mirror
-from gossamer.collectors.archive import ArchiveCollector, Kept, archive_collector, from_pages
+from gossamer.collectors.archive import collector as archive
+from gossamer.collectors.archive import mirror
+from gossamer.collectors.archive.collector import ArchiveCollector, Kept, archive_collector, from_pages
 from gossamer.errors import ConfigError
-from gossamer.page import Page
-from gossamer.request import Request
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 
 
 async def body(collector: ArchiveCollector, url: str) -> bytes:

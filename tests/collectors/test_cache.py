@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from collectors.loopback import bad, good
-from gossamer.collectors import cache
-from gossamer.collectors.archive import Kept, from_pages
-from gossamer.collectors.cache import CacheCollector
+from gossamer.collectors import http_cache
+from gossamer.collectors.archive.collector import Kept, from_pages
+from gossamer.collectors.http_cache import CacheCollector
 from gossamer.errors import ConfigError
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 
 class Counting:
@@ -232,4 +232,4 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_examples() -> None:
-    assert doctest.testmod(cache).failed == 0
+    assert doctest.testmod(http_cache).failed == 0

@@ -16,8 +16,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.collectors import decoding
-from gossamer.collectors.decoding import BadCoding, TooLarge, decode
+from gossamer.collectors.http import decoding
+from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 
 TEXT = b"<p>Some text, and more of it. " * 3000
 LIMIT = 1 << 20

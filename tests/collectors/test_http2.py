@@ -14,7 +14,7 @@ from h2.connection import H2Connection as Conn
 
 from collectors.h2server import ADDRESS, Say, frame, made, multiplexed, without_end
 from collectors.loopback import Asked, answer, bad, collecting, good, serving
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 HEADERS, SETTINGS, PUSH, PING, GOAWAY, CONTINUATION = 1, 4, 5, 6, 7, 9
 OPEN = [(":status", "200"), ("content-type", "text/html")]

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from collectors.loopback import Asked, answer, bad, collecting, get, good, saying, serving
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 TEXT = b"<p>Some text, and more of it. " * 2000
 CODED = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstandard.compress}

@@ -13,10 +13,10 @@ import pytest
 import uvloop
 
 from collectors.loopback import LOOPBACK, Asked, answer, bad, collecting, get, good, names_of, saying, serving
-from gossamer.collectors.http import HttpCollector
-from gossamer.collectors.transfer import Bounds, Transfer
+from gossamer.collectors.http.collector import HttpCollector
+from gossamer.collectors.http.transfer import Bounds, Transfer
 from gossamer.egress.resolver import Resolver
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 OK = answer(b"<p>ok")
 POST = {"method": "POST", "body": "a=1"}

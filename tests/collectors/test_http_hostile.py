@@ -10,8 +10,8 @@ import tracemalloc
 import pytest
 
 from collectors.loopback import Asked, Reply, answer, bad, collecting, get, good, saying, serving
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

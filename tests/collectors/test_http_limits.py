@@ -9,8 +9,8 @@ import gzip
 import pytest
 
 from collectors.loopback import Asked, answer, bad, collecting, get, good, names_of, saying, serving
-from gossamer.collectors.transfer import DRAINED, ERROR
-from gossamer.request import Request
+from gossamer.collectors.http.transfer import DRAINED, ERROR
+from gossamer.model.request import Request
 
 OK = answer(b"<p>ok")
 

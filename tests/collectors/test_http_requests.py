@@ -8,7 +8,7 @@ import re
 import pytest
 
 from collectors.loopback import answer, bad, collecting, good, saying, serving
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 OK = answer(b"<p>ok")
 

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.h2server import ADDRESS, made
 from collectors.loopback import answer, bad, collecting, good, names_of, saying, serving
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 OK = answer(b"<p>ok")
 

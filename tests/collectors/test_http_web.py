@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from collectors.loopback import collecting
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 from web import Web, preset, serve
 from web.odd import Odd, odds
 

@@ -8,7 +8,7 @@ from typing import Any
 import pycurl
 
 from collectors.loopback import answer, collecting, saying, serving
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 
 class GivesUp:

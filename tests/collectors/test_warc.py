@@ -16,10 +16,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter as Warcio
 
 from collectors.loopback import bad, good
-from gossamer.collectors.archive import archive_collector
-from gossamer.collectors.warc import Warc
+from gossamer.collectors.archive.collector import archive_collector
+from gossamer.collectors.archive.warc import Warc
 from gossamer.errors import ConfigError
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 
 class WARCWriter(Warcio):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.collectors import warc
-from gossamer.collectors.warc import Stream, Warc
+from gossamer.collectors.archive import warc
+from gossamer.collectors.archive.warc import Stream, Warc
 
 GOOD = (
     b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://e.com/%d\r\nContent-Type: text/plain\r\n"

@@ -11,8 +11,8 @@ import pytest
 from disguise.recorder import Recorder
 from gossamer.collectors.impersonated import ImpersonatedCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.guise import Guise
 from gossamer.identity.browsers import BROWSERS
+from gossamer.model.browser_profile import Guise
 from web import Plan, certs
 
 

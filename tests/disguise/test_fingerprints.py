@@ -14,9 +14,9 @@ from disguise.real import OURS, captures, frames_of, hello_of, lines, told
 from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
 from gossamer.identity.browsers import BROWSERS, identity
-from gossamer.identity.dressing import dress
-from gossamer.page import Page
-from gossamer.request import Request
+from gossamer.identity.headers import dress
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 
 CAPTURES = captures()
 Make = Callable[..., ImpersonatedCollector]

@@ -11,14 +11,14 @@ import pytest
 from disguise.conftest import guise
 from disguise.proxy import Proxy
 from disguise.recorder import Recorder
+from gossamer.collectors.http.transfer import Transfer
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.collectors.transfer import Transfer
 from gossamer.egress.resolver import Resolver
-from gossamer.guise import Guise
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.dressing import dress
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.identity.headers import dress
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 Make = Callable[..., ImpersonatedCollector]
 CHROME = guise("chrome150")

@@ -21,12 +21,12 @@ import pytest
 from disguise.conftest import guise
 from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
+from gossamer.identity.account import Member
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.dressing import dress
-from gossamer.identity.member import Member
-from gossamer.page import Page
+from gossamer.identity.headers import dress
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.parsing.view import View
-from gossamer.request import Request
 
 CHROMIUM = shutil.which("chromium")
 SCRIPT = (

@@ -11,16 +11,16 @@ import pytest
 from disguise.conftest import ADDRESS
 from disguise.recorder import Recorder
 from gossamer import url as urls
+from gossamer.app.dry_run import try_one
+from gossamer.app.job import Job
+from gossamer.config.optional_deps import install
+from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.extras import install
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.dressing import dress, relation
+from gossamer.identity.headers import dress, relation
 from gossamer.identity.sessions import Sessions
-from gossamer.job import Job
-from gossamer.page import Page
-from gossamer.request import Request
-from gossamer.settings import Settings
-from gossamer.trial import try_one
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 
 CHROME = BROWSERS["chrome150"]
 
@@ -166,8 +166,8 @@ async def test_what_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     settings = Settings(ladder=("impersonated",), browser=("netscape",))
     with pytest.raises(ConfigError, match="browser: there is no browser 'netscape'"):
         await try_one(Job(targets=[url], settings=settings), url)
-    monkeypatch.delitem(sys.modules, "gossamer.collectors.handles", raising=False)
-    monkeypatch.delattr("gossamer.collectors.handles", raising=False)
+    monkeypatch.delitem(sys.modules, "gossamer.collectors.http.curl_cffi_adapter", raising=False)
+    monkeypatch.delattr("gossamer.collectors.http.curl_cffi_adapter", raising=False)
     monkeypatch.setitem(sys.modules, "curl_cffi._wrapper", None)
     with pytest.raises(ConfigError, match=re.escape(install("impersonated"))):
         await try_one(Job(targets=[url], settings=Settings(ladder=("impersonated",))), url)

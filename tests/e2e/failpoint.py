@@ -49,7 +49,7 @@ def install(place: str, after: int, marker: str) -> None:
 
         exact.write_at = write_at
     elif place == "written":
-        from gossamer.road.outputs import Outputs
+        from gossamer.worker.outputs import Outputs
 
         append = Outputs._append
 
@@ -82,7 +82,7 @@ def install_cold(place: str, after: int, marker: str) -> None:
     """The same between the steps of a move to the cold store or back."""
     from gossamer.frontier import spiller
     from gossamer.frontier.cold import Files
-    from gossamer.frontier.store import Store
+    from gossamer.store.store import Store
 
     spiller.TRIM = 0.0
     moves = 0

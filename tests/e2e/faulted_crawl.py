@@ -46,7 +46,7 @@ class Process(NamedTuple):
         return "valkey-server" in self.words or "redis-server" in self.words
 
     def is_child(self) -> bool:
-        return "gossamer.children" in self.words
+        return "gossamer.app.worker_processes" in self.words
 
 
 @dataclass

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import pycurl
 
 from e2e.runs import job
-from gossamer.assemble import Bench, open_url
+from gossamer.app.seeding import prepare, seed
+from gossamer.app.wiring import Bench, open_url
 from gossamer.frontier.crawls import Crawls
-from gossamer.request import Request
-from gossamer.seeding import prepare, seed
+from gossamer.model.request import Request
 
 SLOW = 0.4
 """Seconds that the slow worker's every answer takes longer."""

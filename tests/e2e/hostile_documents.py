@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 
 from gossamer import url as urls
-from gossamer.page import Page
-from gossamer.request import Request
-from gossamer.road.page_frames import Order
-from gossamer.road.page_reader import PageReader
-from gossamer.road.reader import Reader
-from gossamer.road.taker import Taker
-from gossamer.scope import Scope
-from gossamer.visit import Claim
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
+from gossamer.url.scope import Scope
+from gossamer.worker.link_intake import Taker
+from gossamer.worker.page_frames import Order
+from gossamer.worker.page_reader import PageReader
+from gossamer.worker.reader import Reader
 
 URL = "https://www.example.com/a/"
 CASES = (

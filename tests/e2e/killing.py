@@ -25,7 +25,7 @@ import redis
 from conftest import valkey_binary, wait_for
 from e2e.runs import begin, children_of, command, kill, rows, socket_of, store_pid
 from gossamer import url as urls
-from gossamer.job import Job
+from gossamer.app.job import Job
 from web import Web
 from web.judge import faults, fetched
 

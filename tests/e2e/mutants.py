@@ -23,18 +23,18 @@ import msgspec
 import zstandard
 
 from gossamer import url as urls
-from gossamer.collectors import heads
-from gossamer.collectors.decoding import BadCoding, TooLarge, decode
+from gossamer.collectors.http import response_head
+from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.identity.plain import Plain
-from gossamer.page import Page
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
 from gossamer.parsing.sitemaps import entries
-from gossamer.politeness import access
-from gossamer.request import Request
-from gossamer.road.decide import retry_after, where
-from gossamer.road.reader import Reader
-from gossamer.road.taker import Taker
-from gossamer.scope import Scope
-from gossamer.visit import Claim
+from gossamer.politeness import robots_access
+from gossamer.url.scope import Scope
+from gossamer.worker.decide import retry_after, where
+from gossamer.worker.link_intake import Taker
+from gossamer.worker.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -212,11 +212,11 @@ class Eater:
 
     def robots(self, data: bytes) -> None:
         """Rules as kept decide as those that were read."""
-        found = access.read(data, "gossamer")
+        found = robots_access.read(data, "gossamer")
         assert math.isfinite(found.crawl_delay)
         assert found.crawl_delay >= 0
         if found.rules:
-            kept, whole = access.rules(found.rules), access.Robots(data)
+            kept, whole = robots_access.rules(found.rules), robots_access.Robots(data)
             for path in ("/", "/private/x", "/a%2Fb?c=d", "/" + "ab" * 200):
                 assert kept.allows("gossamer", URL[:23] + path) == whole.allows("gossamer", URL[:23] + path)
 
@@ -229,7 +229,7 @@ class Eater:
 
     def header(self, data: bytes) -> None:
         """Cookies, content type, redirect and Retry-After of a head."""
-        status, found = heads.parse(data.splitlines(keepends=True))
+        status, found = response_head.parse(data.splitlines(keepends=True))
         assert 0 <= status <= 999
         page = Page(URL, status, found, b"<p>", 1.0, 0.1, 3)
         self.identity.took(page)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import url as urls
-from gossamer.assemble import open_url
-from gossamer.door import crawl
-from gossamer.frontier.census import Census
-from gossamer.job import Job, Output
-from gossamer.settings import Settings
-from gossamer.summary import Summary
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.app.wiring import open_url
+from gossamer.config.settings import Settings
+from gossamer.frontier.stats import Census
+from gossamer.model.summary import Summary
 from web import Plan
 from web.judge import Stall
 from web.truth import home
@@ -215,6 +215,6 @@ def children_of(pid: int) -> list[int]:
                 stat, words = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and b"gossamer.children" in words:
+            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and b"gossamer.app.worker_processes" in words:
                 found.append(int(entry.name))
     return found

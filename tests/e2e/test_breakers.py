@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from e2e.runs import job, rows
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
 
 
 class Ill:

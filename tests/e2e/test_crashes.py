@@ -10,7 +10,7 @@ import pytest
 
 from e2e.runs import begin, command, job, rows
 from gossamer import url as urls
-from gossamer.road.reading import Reading, last_read
+from gossamer.worker.crash_marker import Reading, last_read
 from web import Plan, graph, preset, serve
 
 DEATHS, PAGES = 3, 30

@@ -14,8 +14,8 @@ import pytest
 
 from e2e.killing import fire
 from e2e.runs import begin, command, job, rows
-from gossamer.door import crawl
-from gossamer.job import Job, Output
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
 from pipeline.shop import Shop, serving
 
 FAMILIES, COPIES = 40, 5

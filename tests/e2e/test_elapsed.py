@@ -11,7 +11,7 @@ import redis
 
 from e2e.killing import fire
 from e2e.runs import begin, command, job, socket_of
-from gossamer.door import Live, crawl
+from gossamer.app.runner import Live, crawl
 from web import preset, serve
 
 SPENT = 2.0

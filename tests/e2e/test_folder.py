@@ -19,12 +19,12 @@ import pytest
 
 import gossamer
 from e2e.runs import begin, children_of, command, end_all, job, rows, store_pid, wrong_rows
+from gossamer.app.job import Job
 from gossamer.errors import GossamerError
-from gossamer.job import Job
 from web import preset, serve
 
 IMPATIENT = (
-    "from gossamer.frontier import embedded, store; embedded.UNANSWERED_S, embedded.TELL_S = 3.0, 0.5; "
+    "from gossamer.store import embedded, store; embedded.UNANSWERED_S, embedded.TELL_S = 3.0, 0.5; "
     "store.connect.__defaults__ = (2.0,); from gossamer.cli import main; main()"
 )
 """Commands fail after 2 s, a server that does not answer is ended after 3 s."""
@@ -264,7 +264,7 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
 
 async def _interrupted(seed: str, data: Path, quick: dict[str, object], after: float) -> None:
     from gossamer.api import job_of
-    from gossamer.door import crawl
+    from gossamer.app.runner import crawl
 
     running = asyncio.create_task(crawl(job_of([seed], {"data": data, **quick})))
     await asyncio.sleep(after)

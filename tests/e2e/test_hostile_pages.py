@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from e2e.runs import job
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
 
 EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(40_000))
 LONG_BASE = b"<base href='/" + b"a" * 800_000 + b"/'>" + b"".join(b"<a href=x%d>x</a>" % n for n in range(50_000))

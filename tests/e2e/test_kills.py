@@ -13,7 +13,7 @@ import pytest
 from e2e import failpoint
 from e2e.killing import Told, fire, leases_in_files, refetched, under_fire, verdicts
 from e2e.runs import begin, command, job
-from gossamer.job import Job, Output
+from gossamer.app.job import Job, Output
 from web import preset, serve
 
 HOSTS, PAGES = 8, 250

@@ -16,7 +16,7 @@ import pytest
 from e2e import failpoint
 from e2e.killing import answers, fire, read_csv
 from e2e.runs import begin, command, job, rows
-from gossamer.job import Job, Output
+from gossamer.app.job import Job, Output
 from web import Web, preset, serve
 
 HOSTS, PAGES = 4, 50
@@ -88,7 +88,7 @@ def urls_of(path: Path) -> list[str]:
         return [row["requested_url"] for row in read_csv(path)]
     if path.name.endswith("warc.gz"):
         return [str(url) for url in answers(path) if not str(url).endswith("/robots.txt")]
-    from gossamer.querying.sources import rows_of
+    from gossamer.app.query.sources import rows_of
 
     return [row["requested_url"] for row in rows_of(str(path))]
 

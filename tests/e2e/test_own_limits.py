@@ -118,7 +118,7 @@ def test_no_local_port_is_left(tmp_path: Path) -> None:
     """Two ports for all connections to one address: the system refuses the third."""
     script = """
 import asyncio, sys
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http.collector import HttpCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.request import Request
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import job, stalls
-from gossamer.door import crawl
-from gossamer.settings import Settings
+from gossamer.app.runner import crawl
+from gossamer.config.settings import Settings
 from web import Hit, preset, serve
 from web.judge import by_host, delays, faults, robots_first, violations
 

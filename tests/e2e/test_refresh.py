@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from e2e.runs import job
-from gossamer.collectors.archive import archive_collector
-from gossamer.door import crawl
+from gossamer.app.job import Output
+from gossamer.app.runner import crawl
+from gossamer.collectors.archive.collector import archive_collector
 from gossamer.errors import UsageError
-from gossamer.job import Output
-from gossamer.revisit import known
-from gossamer.summary import Summary
+from gossamer.model.summary import Summary
+from gossamer.recrawl import known_pages
 
 
 class Shop:
@@ -161,7 +161,7 @@ async def test_a_mended_site_file_reads_pages_that_did_not_change(shop: Shop, tm
     assert (len(rows), shop.answers["/4", 200]) == (20, 1)
     summary, rows = await crawled("False", refresh=True)
     assert (rows, shop.answers["/3", 304]) == ([], 1)
-    assert (tmp_path / "data" / "c" / known.NAME).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "data" / "c" / known_pages.NAME).stat().st_mode & 0o777 == 0o600
 
 
 async def test_what_robots_forbade_is_asked_for_when_they_no_longer_do(shop: Shop, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_a_pass_that_was_stopped_goes_on(shop: Shop, tmp_path: Path) -> No
 
 async def test_what_is_known_lies_where_it_is_said(shop: Shop, tmp_path: Path) -> None:
     await run(shop, tmp_path, known=str(tmp_path / "seen"))
-    assert [path.name for path in (tmp_path / "seen" / "c").iterdir()] == [known.NAME]
+    assert [path.name for path in (tmp_path / "seen" / "c").iterdir()] == [known_pages.NAME]
     summary, rows = await run(shop, tmp_path, refresh=True, known=str(tmp_path / "seen"))
     assert (summary.unchanged, rows) == (22, [])
 
@@ -207,17 +207,17 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
     lines = [b'{"url":"https://a.example/","at":1,"known":{"status":200,"body":"1"}}\n', b"torn {\n", b"\xff\n"]
     lines += [b'{"url":"https://b.example/","at":1,"known":{},"depth":2,"needs":{"use":"page","later":1}}\n']
     lines += [b'{"url":"https://a.example/","at":2,"known":{"status":200,"body":"2"}}\n', b'{"url":"https://c.ex']
-    (tmp_path / known.NAME).write_bytes(b"".join(lines[:3]))
-    (tmp_path / known.name_of("1")).write_bytes(b"".join(lines[3:]))
-    (tmp_path / known.name_of("2")).write_bytes(
+    (tmp_path / known_pages.NAME).write_bytes(b"".join(lines[:3]))
+    (tmp_path / known_pages.name_of("1")).write_bytes(b"".join(lines[3:]))
+    (tmp_path / known_pages.name_of("2")).write_bytes(
         lines[0].replace(b'"body":"1"', b'"body":"3"')
     )  # older than what part 1 has
-    assert known.settle(tmp_path) == 2
-    (found,) = known.requests(tmp_path)
+    assert known_pages.settle(tmp_path) == 2
+    (found,) = known_pages.requests(tmp_path)
     assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [
         ("https://a.example/", 0, None, "2"), ("https://b.example/", 2, "page", ""),
     ]  # fmt: skip
-    assert [path.name for path in tmp_path.iterdir()] == [known.NAME]
+    assert [path.name for path in tmp_path.iterdir()] == [known_pages.NAME]
 
 
 async def test_a_tag_that_came_with_an_unasked_304_is_not_believed_to_be_of_our_page(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin, command, job
-from gossamer.job import Output
+from gossamer.app.job import Output
 from web import preset, serve
 
 SITE = """

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from e2e.runs import job, stalls
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
 from web.judge import Stall
 
 SERVER = """

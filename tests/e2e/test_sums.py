@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from e2e.runs import begin, children_of, command, job, kill, socket_of
-from gossamer.assemble import open_url
-from gossamer.cli.tree import run
-from gossamer.frontier.census import Census
+from gossamer.app.wiring import open_url
+from gossamer.cli.commands import run
 from gossamer.frontier.crawls import ENDED, Spec
-from gossamer.frontier.steer import Steer
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.summary import Summary
-from gossamer.visit import Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.summary import Summary
+from gossamer.model.visit import Settle
 from web import preset, serve
 from web.plan import FEATURES
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin, command, job, rows
-from gossamer.collectors.archive import archive_collector
-from gossamer.page import Exchange
+from gossamer.collectors.archive.collector import archive_collector
+from gossamer.model.page import Exchange
+from gossamer.model.visit import RAW, Asked, Raw, Row
 from gossamer.sinks.objects import Objects
 from gossamer.sinks.warc import Warc
-from gossamer.visit import RAW, Asked, Raw, Row
 
 PAGES = 6
 

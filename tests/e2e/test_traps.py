@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import job
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
 from web import preset, serve
 from web.judge import by_host, faults, robots_first, wasted
 

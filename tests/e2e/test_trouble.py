@@ -13,8 +13,8 @@ import pytest
 import redis
 
 from e2e.runs import begin, command, job, kill, rows, store_pid
-from gossamer.frontier.embedded import Embedded
-from gossamer.frontier.keys import VERSION
+from gossamer.store.embedded import Embedded
+from gossamer.store.keys import VERSION
 from web import Web, preset, serve
 
 PAGES = 150
@@ -36,7 +36,7 @@ def ended(door: subprocess.Popen[str]) -> tuple[int, str]:
 def no_larger(size: int) -> str:
     """A driver whose files may not grow beyond `size` bytes; the store is started before, for it would die."""
     return (
-        f"import resource; from gossamer.frontier.embedded import Embedded; from pathlib import Path; import sys; "
+        f"import resource; from gossamer.store.embedded import Embedded; from pathlib import Path; import sys; "
         f"one = Embedded(Path(sys.argv[sys.argv.index('--data') + 1])); one.start(); "
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {resource.RLIM_INFINITY})); "
         "from gossamer.cli import main; main()"

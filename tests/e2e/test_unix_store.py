@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from e2e.runs import begin, command, job, rows
-from gossamer.frontier.store import BUCKETS_SERVER
+from gossamer.store.store import BUCKETS_SERVER
 from web import preset, serve
 
 

@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import pytest
 
 from files.serving import png
-from gossamer.door import crawl
-from gossamer.job import Job, Output
-from gossamer.settings import Settings
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.config.settings import Settings
+from gossamer.model.summary import Summary
 from gossamer.sites.check import check, saved
-from gossamer.summary import Summary
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = ["quotes", "shop", "books"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.item import plain
-from gossamer.page import Page
+from gossamer.model.item import plain
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites import load
-from gossamer.sites.running import Parsed, run
+from gossamer.sites.page_functions import Parsed, run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from files.serving import Web
-from gossamer.job import Job, Output
-from gossamer.settings import Settings
-from gossamer.summary import Summary
+from gossamer.app.job import Job, Output
+from gossamer.config.settings import Settings
+from gossamer.model.summary import Summary
 
 SITE = """
 from typing import Annotated

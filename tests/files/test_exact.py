@@ -20,9 +20,9 @@ from e2e.killing import fire
 from e2e.runs import begin, command, end_all
 from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
-from gossamer.door import Live, crawl
+from gossamer.app.runner import Live, crawl
 from gossamer.errors import SinkError
-from gossamer.sinks.away import Away
+from gossamer.sinks.object_store import Away
 
 PAGES, EACH = 40, 3
 

@@ -16,8 +16,8 @@ import pytest
 
 from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
-from gossamer.dialling import cheap
-from gossamer.door import crawl
+from gossamer.app.collector_setup import cheap
+from gossamer.app.runner import crawl
 from gossamer.errors import ConfigError, SinkError, UsageError
 
 CAT, DOG, BOOK = png(20, 10), png(30, 30, 7), pdf("How to feed a cat", "Twice a day")
@@ -82,7 +82,7 @@ async def test_what_an_item_names_that_is_dropped_is_neither_asked_for_nor_told(
         "/2", item("b", "/img/dog", "/img/cat.png?utm_source=y", manual="/no") + item("c", "img/dog", maker="Brand")
     )
     web.put("/", item("a", "img/cat.png?utm_source=x", "mailto:x") + "<a class=next href=/2>")
-    once = SITE.replace("site = Site(", "from gossamer.pipeline import alike\n\nsite = Site(").replace(
+    once = SITE.replace("site = Site(", "from gossamer.items import alike\n\nsite = Site(").replace(
         'seeds=["{url}/"]', 'seeds=["{url}/"], steps=(alike("maker", near=False, drop=True),)'
     )
     summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", site=once)))

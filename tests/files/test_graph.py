@@ -15,8 +15,8 @@ import pytest
 
 from files.made import balanced, item, job, lines
 from files.serving import Web, png, serving
-from gossamer.cli.tree import run
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
+from gossamer.cli.commands import run
 from gossamer.errors import ConfigError
 
 
@@ -147,8 +147,8 @@ def test_what_is_told_of_files(web: Web, tmp_path: Path, capsys: pytest.CaptureF
 
 
 async def test_a_fleet_needs_a_place_for_files(web: Web, tmp_path: Path) -> None:
+    from gossamer.app.sink_setup import keep
     from gossamer.sites import load_all
-    from gossamer.storing import keep
 
     one = job(web, tmp_path)
     reader = type("R", (), {"sites": load_all(one.targets, {}), "key": str, "rows": None})()

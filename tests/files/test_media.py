@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from files.serving import pdf, png
-from gossamer.media import dimensions, media_type
+from gossamer.model.media_types import dimensions, media_type
 
 JPEG = (
     b"\xff\xd8\xff\xe0\0\x10JFIF\0"

@@ -14,8 +14,8 @@ import pytest
 
 from files.made import balanced, job, lines
 from files.serving import Web, pdf, serving
-from gossamer.door import crawl
-from gossamer.page import Page
+from gossamer.app.runner import crawl
+from gossamer.model.page import Page
 from gossamer.parsing.pdf import text
 from gossamer.parsing.view import View
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from clockwork import faked
 from fleet.crews import Fleet, Server, Worker, until
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
-from gossamer.frontier.schedules import Schedules
-from gossamer.frontier.tally import counts
+from gossamer.frontier.summary import counts
+from gossamer.state.schedules import Schedules
 from servers.apart import Machine, Machines, Together
 from servers.sentinel import Watched
 from web import Plan, Web, serve

@@ -4,7 +4,7 @@ does that longer."""
 from __future__ import annotations
 
 from fleet.crews import Fleet, until
-from gossamer.fleet.fair import Fair, Share
+from gossamer.fleet.fair_share import Fair, Share
 from web import Web, preset, serve
 
 ROOM = 8

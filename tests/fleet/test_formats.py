@@ -12,13 +12,13 @@ import redis
 from celery import Celery
 
 from fleet.crews import Fleet, Server, until
-from gossamer import submitted
+from gossamer.app import job_payload
+from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.fleet.app import TASK
-from gossamer.frontier.store import _mismatch
-from gossamer.identity.sealing import Seal
+from gossamer.identity.encryption import Seal
 from gossamer.politeness import scores
-from gossamer.settings import Settings
+from gossamer.store.store import _mismatch
 from web import Web, preset, serve
 
 
@@ -76,7 +76,7 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
 
 def test_a_job_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        submitted.unpack(b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1))
+        job_payload.unpack(b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1))
 
 
 def test_scores_of_another_format_are_left_out() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from fleet.crews import Fleet
 from fleet.rabbit import SERVER, Rabbit
+from gossamer.config.settings import load
 from gossamer.errors import ConfigError
-from gossamer.fleet import brokers, places
-from gossamer.settings import load
+from gossamer.fleet import broker_urls, brokers
 from servers.processes import Process
 from web import Plan, certs, preset, serve
 
@@ -38,12 +38,12 @@ SECURE = "ssl_cert_reqs=required&ssl_check_hostname=true"
     ],
 )  # fmt: skip
 def test_what_kombu_is_told(url: str, wanted: list[str], options: dict[str, object]) -> None:
-    found = places.called(url)
+    found = broker_urls.called(url)
     assert (list(found.urls), found.options) == (wanted, options)
 
 
 def test_sentinels_speak_tls_as_their_servers_do() -> None:
-    found = places.called("valkeys+sentinel://a,b/main?check_hostname=no")
+    found = broker_urls.called("valkeys+sentinel://a,b/main?check_hostname=no")
     assert found.urls[1] == "sentinel://b:26379/0?ssl_cert_reqs=required&ssl_check_hostname=false"
     assert found.options["sentinel_kwargs"] == {"ssl": True, "ssl_cert_reqs": "required", "ssl_check_hostname": False}
 
@@ -53,7 +53,7 @@ def test_a_list_of_brokers_may_have_urls_with_several_hosts(monkeypatch: pytest.
     monkeypatch.setenv("GOSSAMER_BROKER", f"{first}, {second}")
     assert load().broker == (first, second)
     monkeypatch.setenv("GOSSAMER_BROKER", first)
-    urls, options = places.all_of(load().broker)
+    urls, options = broker_urls.all_of(load().broker)
     assert (len(urls), options["master_name"]) == (3, "main")
 
 
@@ -76,7 +76,7 @@ def test_a_list_of_brokers_may_have_urls_with_several_hosts(monkeypatch: pytest.
 )
 def test_what_is_no_broker(brokers: list[str], word: str) -> None:
     with pytest.raises(ConfigError, match="broker") as caught:
-        places.all_of(brokers)
+        broker_urls.all_of(brokers)
     assert word in str(caught.value)
     assert "heim" not in str(caught.value)
 

@@ -17,7 +17,7 @@ from kombu import Connection
 
 from fleet.crews import Fleet, Server, until
 from fleet.rabbit import SERVER, Rabbit
-from gossamer.fleet import places
+from gossamer.fleet import broker_urls
 from gossamer.fleet.app import TASK
 from web import preset, serve
 
@@ -68,7 +68,7 @@ def leave(sender: Celery, url: str) -> None:
 
 
 def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> None:
-    url, rows = places.called(broker).urls[0], "http"
+    url, rows = broker_urls.called(broker).urls[0], "http"
     with (
         Fleet(tmp_path, server.url(0), [broker]) as fleet,
         redis.Redis(port=server.port) as client,

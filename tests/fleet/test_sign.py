@@ -6,11 +6,11 @@ import pytest
 
 from fleet.crews import Server
 from gossamer.errors import InUse
-from gossamer.fleet import sign as signs
-from gossamer.fleet.sign import Sign
+from gossamer.fleet import heartbeat as signs
+from gossamer.fleet.heartbeat import Sign
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.crew import GONE, Crew
-from gossamer.frontier.store import connect
+from gossamer.state.workers import GONE, Crew
+from gossamer.store.store import connect
 
 
 async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from fleet.crews import Fleet, Server, until
-from gossamer.frontier import keys
+from gossamer.store import keys
 from web import preset, serve
 
 WITHIN = 15.0

@@ -11,11 +11,11 @@ import pytest
 import redis
 
 from conftest import valkey_binary, wait_for
-from gossamer.frontier.keys import known
-from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Adds, Claim, Claimed, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Claim, Claimed, Settle
+from gossamer.store.keys import known
+from gossamer.store.store import Store, connect
 from servers.cluster import Cluster, cluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gossamer.visit import Claim
+from gossamer.model.visit import Claim
 
 Beds = Callable[..., Any]
 A = "https://a.example"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.shares import LOOK
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier.host_budgets import LOOK
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Adds
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store, connect
 
 
 async def test_a_url_is_taken_once(bed: Beds) -> None:

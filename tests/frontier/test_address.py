@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.frontier.address import Place, parse, shown
+from gossamer.store.address import Place, parse, shown
 
 SECRET = "pa55w0rd"
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gossamer import sketch
-from gossamer.frontier.alike import Alike
-from gossamer.frontier.store import Store, connect
-from gossamer.sketch import Asked, Placed, Sketch, near
+from gossamer.model import minhash
+from gossamer.model.minhash import Asked, Placed, Sketch, near
+from gossamer.state.near_duplicate_index import Alike
+from gossamer.store.store import Store, connect
 
 WORDS = [f"word{n}" for n in range(2000)]
 
@@ -51,7 +51,7 @@ async def test_copies_are_in_the_group_of_the_first(spread: Store) -> None:
     assert (first.copy, copy.copy, almost.copy) == (None, "exact", "near")
     assert first.group == copy.group == almost.group
     assert copy.likeness == 1.0
-    assert sketch.LEAST <= (almost.likeness or 0) < 1
+    assert minhash.LEAST <= (almost.likeness or 0) < 1
     assert len({first.group, other.group, strange.group}) == 3
     later = await Alike(spread, "c").place([page(6, edited(text(1), 50)), page(7, text(2)), page(8, text(4))])
     assert names(later) == [(first.group, "near"), (other.group, "exact"), (later[2].group, None)]
@@ -69,8 +69,8 @@ async def test_placed_again_it_is_who_it_was(store: Store) -> None:
 @pytest.mark.parametrize("words", range(1, 11))
 async def test_a_kill_at_any_call_loses_no_page(store: Store, words: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many calls of the script its worker is dead; what it had placed is placed again."""
-    monkeypatch.setattr("gossamer.frontier.alike.CHUNK", 4)
-    monkeypatch.setattr("gossamer.frontier.alike.TURNS", 2)
+    monkeypatch.setattr("gossamer.state.near_duplicate_index.CHUNK", 4)
+    monkeypatch.setattr("gossamer.state.near_duplicate_index.TURNS", 2)
     calls, run = 0, store.run_all
 
     async def dying(verb: str, asked: list[object], **how: bool) -> list[object]:

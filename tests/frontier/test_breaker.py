@@ -8,10 +8,10 @@ import random
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.steer import Steer
-from gossamer.frontier.store import Store
+from gossamer.frontier.operator import Steer
+from gossamer.model.visit import Settle
 from gossamer.politeness.breaker import Breaker, Trouble
-from gossamer.visit import Settle
+from gossamer.store.store import Store
 
 QUICK = {"faults": 3, "open_first": 30, "open_longest": 200}
 SLOW = {"faults": 3, "open_first": 30_000, "open_longest": 200_000}

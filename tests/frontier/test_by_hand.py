@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from frontier.made import A, Beds
-from gossamer.frontier.census import Census
-from gossamer.frontier.keys import tag
-from gossamer.frontier.steer import Steer
-from gossamer.frontier.store import Store
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.stats import Census
+from gossamer.store.keys import tag
+from gossamer.store.store import Store
 
 HOST = "a.example"
 SLOW, QUICK = 20_000, 100

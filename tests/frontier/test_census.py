@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gossamer import url as urls
-from gossamer.frontier import keys
-from gossamer.frontier.census import Census
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.steer import Steer
-from gossamer.frontier.store import Store, connect
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Adds, Claim, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Claim, Settle
+from gossamer.store import keys
+from gossamer.store.store import Store, connect
 
 A, B = "a.example", "b.test:8080"
 QUICK = Policy(delay=0, obey_robots=False, per_host=100, sets=4)

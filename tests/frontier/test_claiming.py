@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.store import Store
-from gossamer.visit import Settle
+from gossamer.model.visit import Settle
+from gossamer.store.store import Store
 
 
 async def test_higher_priority_comes_first_and_a_low_one_does_not_starve(bed: Beds) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.clearing import drop_queue, forget
-from gossamer.frontier.store import Store
+from gossamer.frontier.removal import drop_queue, forget
+from gossamer.store.store import Store
 
 Clear = Callable[[Store, str], Awaitable[Any]]
 

@@ -13,14 +13,14 @@ import pytest
 
 from frontier.made import A, Beds, paths
 from gossamer.errors import ConfigError
-from gossamer.frontier.census import Census
-from gossamer.frontier.clearing import drop_queue, forget
 from gossamer.frontier.cold import Cold, Files, Server
 from gossamer.frontier.crawls import Spec
 from gossamer.frontier.locate import Locator
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.removal import drop_queue, forget
 from gossamer.frontier.spiller import Spiller, bound
-from gossamer.frontier.steer import Steer
-from gossamer.frontier.store import Store, connect
+from gossamer.frontier.stats import Census
+from gossamer.store.store import Store, connect
 
 HOT = 4
 

@@ -10,12 +10,12 @@ import pytest
 
 from frontier.made import A, Beds
 from frontier.test_cold import all_claimed
-from gossamer import units
+from gossamer.config import value_parsers
 from gossamer.errors import ColdError
 from gossamer.frontier import spiller as spilling
 from gossamer.frontier.cold import Server, parts
 from gossamer.frontier.spiller import Spiller, bound
-from gossamer.frontier.store import Store, connect
+from gossamer.store.store import Store, connect
 from servers.processes import Process
 
 
@@ -39,9 +39,9 @@ def server(tmp_path: Path) -> Iterator[Process]:
 def test_a_cold_store_has_parameters(setting: str, place: object) -> None:
     if place is ValueError:
         with pytest.raises(ValueError, match="hot=N"):
-            units.cold(setting)
+            value_parsers.cold(setting)
         return
-    assert units.cold(setting) == setting
+    assert value_parsers.cold(setting) == setting
     assert place is None or parts(setting) == place
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from gossamer.frontier import keys
 from gossamer.frontier.cold import Server
 from gossamer.frontier.spiller import bound, spilling
-from gossamer.frontier.store import connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Adds, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Settle
+from gossamer.store import keys
+from gossamer.store.store import connect
 
 HOT = 4
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.frontier.clearing import forget
-from gossamer.frontier.credits import Bounds, Credits
-from gossamer.frontier.keys import tag
-from gossamer.frontier.store import Store, connect
+from gossamer.frontier.removal import forget
+from gossamer.state.credits import Bounds, Credits
+from gossamer.store.keys import tag
+from gossamer.store.store import Store, connect
 
 FAULT, SHUT = "f10,30000,900000", "f1,30000,900000"
 
@@ -134,8 +134,8 @@ async def test_a_forgotten_crawl_begins_with_nothing_spent(store: Store) -> None
 
 WORKER = """
 import asyncio, os, random, sys
-from gossamer.frontier.credits import Bounds, Credits
-from gossamer.frontier.store import connect
+from gossamer.state.credits import Bounds, Credits
+from gossamer.store.store import connect
 
 async def work(url, ledger, bounds):
     store = connect(url)

@@ -6,9 +6,9 @@ import pytest
 
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.crew import Crew, Worker, bear
-from gossamer.frontier.store import Store
-from gossamer.frontier.tasks import Tasks
+from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.workers import Crew, Worker, bear
+from gossamer.store.store import Store
 
 NAME = "w@here"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clockwork import moved_store
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.store import connect
+from gossamer.store.store import connect
 
 
 async def test_begin_and_end_are_by_the_clock_of_the_store() -> None:

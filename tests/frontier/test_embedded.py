@@ -23,8 +23,8 @@ import pytest
 import redis
 
 from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError
-from gossamer.frontier import embedded
-from gossamer.frontier.embedded import RESTARTS, Embedded, server_binary
+from gossamer.store import embedded
+from gossamer.store.embedded import RESTARTS, Embedded, server_binary
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gossamer.errors import Moved, Stale
-from gossamer.frontier import everywhere
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier import multi_bucket
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.road.asking import LOOK, QUIET, Asking
-from gossamer.visit import Adds, Claim, Commit, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Claim, Commit, Settle
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store, connect
+from gossamer.worker.claim_poller import LOOK, QUIET, Asking
 
 HOSTS = [f"h{n}.site{n}.example" for n in range(40)]
 
@@ -122,14 +122,14 @@ async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_anoth
     lives = frontier_of(store, per_host=1)
     await lives.add(links(lives, "1"))
     assert not await all_claims(lives), "each host answers somebody"
-    monkeypatch.setattr(everywhere, "LOOK", 0.0)
-    monkeypatch.setattr(everywhere, "LONG", 100)
-    monkeypatch.setattr(everywhere, "MOST", 256)
-    for _ in range(store.buckets // everywhere.MOST + 1):
+    monkeypatch.setattr(multi_bucket, "LOOK", 0.0)
+    monkeypatch.setattr(multi_bucket, "LONG", 100)
+    monkeypatch.setattr(multi_bucket, "MOST", 256)
+    for _ in range(store.buckets // multi_bucket.MOST + 1):
         await lives.everywhere.sweep()
     assert not await all_claims(lives), "a lease that may be renewed yet is left alone"
     await asyncio.sleep(1.7)
-    for _ in range(store.buckets // everywhere.MOST + 1):
+    for _ in range(store.buckets // multi_bucket.MOST + 1):
         await lives.everywhere.sweep()
     assert len(await all_claims(lives)) == 40
     assert (await counts(store, "dead"))["open"] == 40, "what it had out waits for it"

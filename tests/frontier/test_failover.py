@@ -10,12 +10,12 @@ import pytest
 import redis
 
 from gossamer.errors import Stale, StoreError
-from gossamer.frontier.keys import bucket_of, tag
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Adds, Claim, Commit, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Claim, Commit, Settle
+from gossamer.store.keys import bucket_of, tag
+from gossamer.store.store import Store, connect
 from servers.cluster import Cluster, cluster
 from servers.processes import Process, followers
 from servers.sentinel import Watched, watched

@@ -7,9 +7,9 @@ import itertools
 import random
 from importlib import resources
 
-from gossamer.frontier.groups import Groups
-from gossamer.frontier.keys import group
-from gossamer.frontier.store import Store
+from gossamer.state.host_groups import Groups
+from gossamer.store.keys import group
+from gossamer.store.store import Store
 
 NAME = "ip:192.0.2.1"
 
@@ -80,6 +80,6 @@ async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
 async def test_who_asks_again_as_the_reply_was_lost_has_the_same_turn(store: Store) -> None:
     groups = Groups(store, 1, 5)
     token, _ = await groups.enter(NAME, 10.0)
-    script = (resources.files("gossamer.frontier") / "enter.lua").read_text()
+    script = (resources.files("gossamer.frontier") / "lua" / "enter.lua").read_text()
     assert await store.once("EVAL", script, 1, group(NAME), token, 1, 10_000, 5_000) == 0
     assert await store.once("EVAL", script, 1, group(NAME), "another", 1, 10_000, 5_000) > 0

@@ -6,13 +6,13 @@ import asyncio
 import itertools
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.keys import bucket_of
-from gossamer.frontier.parked import regain
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier.host_limits import regain
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack
-from gossamer.visit import Claim, Commit, Settle
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Claim, Commit, Settle
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store, connect
 
 B = "https://b.example"
 MINUTE = 60_000

@@ -13,13 +13,13 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.errors import Stale
-from gossamer.frontier import keys
-from gossamer.frontier.steer import Steer
-from gossamer.frontier.store import Store, connect
-from gossamer.frontier.tally import counts
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, pack, unpack
-from gossamer.visit import Adds, Claim, Settle
+from gossamer.model.request import Request, pack, unpack
+from gossamer.model.visit import Adds, Claim, Settle
+from gossamer.store import keys
+from gossamer.store.store import Store, connect
 
 HOSTS = [f"h{n}.site{n % 5}.example" for n in range(8)]
 CRAWLS = ("one", "two")

@@ -6,13 +6,13 @@ import asyncio
 
 from frontier.made import A, Beds, paths
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.crew import Crew, Refusals, Worker
-from gossamer.frontier.lanes import heap, heaps
-from gossamer.frontier.store import Store
-from gossamer.frontier.tasks import Edit, Tasks
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds
 from gossamer.politeness.breaker import Trouble
-from gossamer.request import Request, pack
-from gossamer.visit import Adds
+from gossamer.state.fleet_crawls import Edit, Tasks
+from gossamer.state.lane_stats import heap, heaps
+from gossamer.state.workers import Crew, Refusals, Worker
+from gossamer.store.store import Store
 
 B = "https://b.example"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from gossamer.frontier.learning import Learning
-from gossamer.frontier.store import Store
+from gossamer.state.learned_rungs import Learning
+from gossamer.store.store import Store
 
 
 async def test_all_learn_as_one(store: Store) -> None:

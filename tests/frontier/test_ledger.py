@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.frontier import ledger
-from gossamer.frontier.ledger import Ledger
+from gossamer.frontier import held_claims
+from gossamer.frontier.held_claims import Ledger
 
 OTHER = """
-import sys, types; from pathlib import Path; from gossamer.frontier.ledger import Ledger
+import sys, types; from pathlib import Path; from gossamer.frontier.held_claims import Ledger
 book = Ledger(Path(sys.argv[1]), "other")
 book.open()
 book.note([types.SimpleNamespace(bucket=3, token=10**15), types.SimpleNamespace(bucket=3, token=7)], ())
@@ -80,12 +80,12 @@ def test_another_start_of_the_machine_is_left_alone(tmp_path: Path, monkeypatch:
     gone.open()
     gone.note(claims((1, 2)), ())
     gone.close()
-    monkeypatch.setattr(ledger, "_boot", lambda: "other")
+    monkeypatch.setattr(held_claims, "_boot", lambda: "other")
     assert dead(Ledger(tmp_path, "mine")) == {}
 
 
 def test_it_stays_small_and_ends_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "FULL", 10)
+    monkeypatch.setattr(held_claims, "FULL", 10)
     book = Ledger(tmp_path, "mine")
     book.open()
     for token in range(25):

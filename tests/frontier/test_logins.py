@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gossamer.frontier.logins import Known, Logins
-from gossamer.frontier.store import connect
+from gossamer.state.logins import Known, Logins
+from gossamer.store.store import connect
 
 ANN, BOB = Known("ann", "aaaa"), Known("bob", "bbbb")
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from gossamer.frontier import keys
-from gossamer.frontier.proving import Proving
-from gossamer.frontier.store import Store
-from gossamer.identity.standing import HOST, PROXY, Rule, Seen, Standing
+from gossamer.proxies.proxy_health import HOST, PROXY, Rule, Seen, Standing
+from gossamer.state.proxy_stats import Proving
+from gossamer.store import keys
+from gossamer.store.store import Store
 
 
 def telling(seen: Seen, rule: Rule) -> tuple[object, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.frontier import keys
-from gossamer.frontier.clearing import forget
 from gossamer.frontier.quality import Lately, Runs
-from gossamer.frontier.store import Store
-from gossamer.pipeline.gates import parse
-from gossamer.pipeline.window import Trip, Window, counted
-from gossamer.quality import KEPT, Part, Run
+from gossamer.frontier.removal import forget
+from gossamer.items.gate_window import Trip, Window, counted
+from gossamer.items.gates import parse
+from gossamer.model.quality import KEPT, Part, Run
+from gossamer.store import keys
+from gossamer.store.store import Store
 
 
 async def test_the_last_good_runs_of_a_site(store: Store) -> None:

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from frontier.made import A, Beds
-from gossamer.frontier.rates import LOOK, Caps, Rates
-from gossamer.frontier.store import Store
+from gossamer.state.rates import LOOK, Caps, Rates
+from gossamer.store.store import Store
 
 
 async def worked(

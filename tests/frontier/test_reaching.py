@@ -12,8 +12,8 @@ import pytest
 import redis
 
 from gossamer.errors import Away, GossamerError, StoreError
-from gossamer.frontier.fitness import durably, reach
-from gossamer.frontier.store import Store, connect
+from gossamer.store.store import Store, connect
+from gossamer.store.store_check import durably, reach
 from servers.cluster import Cluster
 from servers.processes import Process, free_port
 from servers.sentinel import SERVICE, Watched, watched

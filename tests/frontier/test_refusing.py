@@ -11,9 +11,9 @@ import redis
 from frontier.test_reaching import SECRET, refused, use
 from gossamer.cli.doctor import of_server
 from gossamer.errors import StoreError
-from gossamer.frontier.address import parse
-from gossamer.frontier.finding import _why
-from gossamer.frontier.store import connect
+from gossamer.store.address import parse
+from gossamer.store.discovery import _why
+from gossamer.store.store import connect
 from servers.processes import Process
 from servers.sentinel import Watched, watched
 

@@ -8,8 +8,8 @@ import pytest
 
 from frontier.made import A, Beds, paths
 from gossamer.errors import Moved, Stale
-from gossamer.frontier.store import Store, connect
-from gossamer.visit import Settle
+from gossamer.model.visit import Settle
+from gossamer.store.store import Store, connect
 
 
 async def test_an_expired_lease_returns_and_its_token_is_worth_nothing(bed: Beds) -> None:
@@ -162,7 +162,7 @@ async def test_the_rate_cap_of_a_crawl(bed: Beds) -> None:
 
 async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
     from gossamer.frontier.verbs import Frontier, Policy
-    from gossamer.request import entry
+    from gossamer.model.request import entry
 
     stores = [connect(valkey_url) for _ in range(3)]
     for store in stores:

@@ -36,9 +36,9 @@ def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 def command_tree() -> Any:
     """The command line's tree, or None while its room is not built."""
-    if not (SRC / "cli" / "tree.py").exists():
+    if not (SRC / "cli" / "commands.py").exists():
         return None
-    return importlib.import_module("gossamer.cli.tree").app
+    return importlib.import_module("gossamer.cli.commands").app
 
 
 def test_every_command_and_option_is_documented() -> None:
@@ -57,9 +57,9 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    if not (SRC / "settings.py").exists():
+    if not (SRC / "config" / "settings.py").exists():
         return
-    settings = importlib.import_module("gossamer.settings").Settings
+    settings = importlib.import_module("gossamer.config.settings").Settings
     known = quoted(DOCS / "settings.md")
     assert [name for name in settings.__struct_fields__ if name not in known] == []
     assert len(settings.__struct_fields__) < 60  # a fleet's and an account's are among them

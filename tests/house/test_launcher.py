@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer import extras
+from gossamer.config import optional_deps
 from house.tree import ROOT
 
 PROJECT = """
@@ -163,15 +163,15 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
 
 
 def test_the_message_names_the_command_that_works_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "ROOT", tmp_path)
-    assert extras.install("postgres") == "pip install 'gossamer[postgres]'"
-    assert extras.newer("uvloop") == "pip install -U uvloop"
+    monkeypatch.setattr(optional_deps, "ROOT", tmp_path)
+    assert optional_deps.install("postgres") == "pip install 'gossamer[postgres]'"
+    assert optional_deps.newer("uvloop") == "pip install -U uvloop"
     (tmp_path / "gossamer").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    assert extras.install("postgres") == f"{tmp_path}/gossamer --with postgres"
-    assert extras.newer("uvloop") == f"rm -r {tmp_path}/.venv && {tmp_path}/gossamer --with parquet"
+    assert optional_deps.install("postgres") == f"{tmp_path}/gossamer --with postgres"
+    assert optional_deps.newer("uvloop") == f"rm -r {tmp_path}/.venv && {tmp_path}/gossamer --with parquet"
     monkeypatch.chdir(tmp_path)
-    assert extras.install("postgres") == "./gossamer --with postgres"
+    assert optional_deps.install("postgres") == "./gossamer --with postgres"
 
 
 def test_extras_that_are_named_are_there() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 
-from gossamer import assets, scope
-from gossamer.collectors import spooling, transfer
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http import spool, transfer
+from gossamer.collectors.http.collector import HttpCollector
+from gossamer.config.settings import Settings
 from gossamer.egress import resolver
-from gossamer.parsing import pdf, pdfium, sitemap_text, sitemaps
-from gossamer.politeness import access, robots
-from gossamer.road import decide, gate, keeping, reader
-from gossamer.settings import Settings
+from gossamer.items import assets
+from gossamer.parsing import pdf, pdf_process, sitemap_text, sitemaps
+from gossamer.politeness import robots, robots_access
+from gossamer.url import scope
+from gossamer.worker import asset_download, decide, reader, robots_gate
 from house.tree import ROOT, SRC
 
 PAGE = (ROOT / "docs" / "security.md").read_text()
@@ -46,9 +47,14 @@ def test_its_bounds_are_the_defaults() -> None:
     assert (transfer.MOST_HEADER_BYTES, transfer.MOST_HEADER_LINES, transfer.MOST_CHUNKS) == (64 << 10, 100, 200_000)
     assert (transfer.DRAINED, transfer.ERROR) == (64 << 10, MIB)
     assert (sitemap_text.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
-    assert (robots.LIMIT, access.MOST, access.AGE, access.PARKED) == (500 << 10, 500 << 10, 86_400, 300)
-    assert (decide.MOST_HOPS, gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
+    assert (robots.LIMIT, robots_access.MOST, robots_access.AGE, robots_access.PARKED) == (
+        500 << 10,
+        500 << 10,
+        86_400,
+        300,
+    )
+    assert (decide.MOST_HOPS, robots_gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
     assert (scope.PORTS, scope.MAX_URL, Settings().depth) == ({80, 443, 8080, 8443}, 2083, 50)
-    assert (spooling.SMALL, spooling.SLOWEST, keeping.MOST, assets.MOST) == (256 << 10, 256 << 10, 5000, 100)
-    assert (pdfium.MEMORY, pdf.SECONDS) == (1 << 30, 20)
+    assert (spool.SMALL, spool.SLOWEST, asset_download.MOST, assets.MOST) == (256 << 10, 256 << 10, 5000, 100)
+    assert (pdf_process.MEMORY, pdf.SECONDS) == (1 << 30, 20)
     assert (abs(Settings().page_cap), resolver.TTL) == (10_000, 60)

@@ -6,8 +6,8 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.identity.plain import Plain
-from gossamer.page import Page
-from gossamer.request import Request
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 
 SEED = "https://e.com/x"
 

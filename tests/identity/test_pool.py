@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from gossamer.identity.pool import Pool
-from gossamer.identity.standing import HOST, PROXY, Seen, Standing
-from gossamer.proxy import Proxy, Wanted
+from gossamer.model.proxy import Proxy, Wanted
+from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_health import HOST, PROXY, Seen, Standing
 
 ANY, NOW = Wanted(), 1_800_000_000_000
 MINUTE = 60_000

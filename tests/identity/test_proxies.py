@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer import proxy as words
-from gossamer.identity.proxies import line, read
-from gossamer.proxy import Proxy, Wanted
+from gossamer.model import proxy as words
+from gossamer.model.proxy import Proxy, Wanted
+from gossamer.proxies.proxy_lists import line, read
 
 READ = [
     ("203.0.113.9:3128", "http://203.0.113.9:3128"),

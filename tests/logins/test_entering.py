@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
+from gossamer.blocks.site_rules import seen_by
+from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
-from gossamer.guise import Guise
+from gossamer.identity.account import Member
 from gossamer.identity.browsers import identity
-from gossamer.identity.member import Member
-from gossamer.identity.sealing import Seal
-from gossamer.login import Login
-from gossamer.masking import Secret
-from gossamer.page import Failure, Page
-from gossamer.politeness.blocks.own import seen_by
-from gossamer.request import Request
-from gossamer.road.entering import Entered, Entering, Walk, Who
-from gossamer.road.gate import Gate
-from gossamer.road.rungs import Rung
-from gossamer.road.signs import lost, refused
-from gossamer.verdict import Drop
-from gossamer.visit import Attempt, Claim
+from gossamer.identity.encryption import Seal
+from gossamer.model.browser_profile import Guise
+from gossamer.model.login import Login
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.verdict import Drop
+from gossamer.model.visit import Attempt, Claim
+from gossamer.worker.login_detection import lost, refused
+from gossamer.worker.login_flow import Entered, Entering, Walk, Who
+from gossamer.worker.robots_gate import Gate
+from gossamer.worker.rungs import Rung
 
 URL = "https://club.example/login"
 FIELDS = {"user": "ann", "password": "${env:PW}"}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer import masking
-from gossamer.masking import Secret, mask
+from gossamer.config import redaction
+from gossamer.config.redaction import Secret, mask
 
 CANARY = "CANARY42"
 
@@ -97,4 +97,4 @@ def test_a_secret_is_not_encoded_or_joined_by_mistake() -> None:
 
 
 def test_the_examples_hold() -> None:
-    assert doctest.testmod(masking).failed == 0
+    assert doctest.testmod(redaction).failed == 0

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from gossamer.errors import DiskFull, SinkError
-from gossamer.metrics.attempts import AttemptsLog
-from gossamer.visit import Attempt
+from gossamer.model.visit import Attempt
+from gossamer.observability.attempts import AttemptsLog
 
 FIELDS = [
     "ts",
@@ -88,7 +88,7 @@ def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "attempts.jsonl"
     code = (
         "import sys; sys.path.insert(0, sys.argv[3]); from metrics.test_attempts import attempt;"
-        "from gossamer.metrics.attempts import AttemptsLog\n"
+        "from gossamer.observability.attempts import AttemptsLog\n"
         "log = AttemptsLog(sys.argv[1]); n = 0\n"
         "while sys.argv[2] == 'endless' or n < 40:\n"
         "    log.write([attempt(n, error='x' * 3000) for n in range(50)]); n += 1\n"

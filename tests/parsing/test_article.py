@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.extras import install
+from gossamer.config.optional_deps import install
 from gossamer.parsing.text import Quality, main_text, markdown
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-zyte.jsonl.gz"

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 import gossamer
+from gossamer.blocks import block
 from gossamer.identity.cookies import Jar
 from gossamer.parsing.encodings import encoding
 from gossamer.parsing.links import links
@@ -17,7 +18,6 @@ from gossamer.parsing.products import product
 from gossamer.parsing.sitemaps import entries
 from gossamer.parsing.structured import structured
 from gossamer.parsing.text import main_text, markdown
-from gossamer.politeness.blocks import block
 from gossamer.politeness.robots import Robots
 
 PAGE = "<h1>Käfer</h1><p>Ein Käfer ist ein Tier, das im Garten lebt, und dort lebt es gern.</p><a href='ä'>mehr</a>"

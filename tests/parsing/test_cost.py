@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.page import Page
+from gossamer.model.page import Page
 from gossamer.parsing import cost, embedded, html, links, pagedates, products, structured, tables, text
-from gossamer.parsing.addresses import Base
+from gossamer.parsing.base_url import Base
 from gossamer.parsing.cost import is_costly
 from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.view import View

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.page import Page
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
 
 URL = "https://shop.example/a/login?next=/x#top"

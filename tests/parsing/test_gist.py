@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gossamer.parsing.gist import gist
+from gossamer.parsing.content_text import gist
 from gossamer.parsing.html import parse
 
 STORY = "The kettle was put on the stove before dawn, and nobody in the house heard it sing. " * 4

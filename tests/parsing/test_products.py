@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing import products, shopprices, shopstock
+from gossamer.parsing import products, shop_prices, shop_stock
 from gossamer.parsing.products import FIELDS, product
-from gossamer.parsing.shop import number_in
-from gossamer.parsing.shopbrands import brand_in
+from gossamer.parsing.shop_brands import brand_in
+from gossamer.parsing.shop_page import number_in
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "products.jsonl.gz"
 URL = "https://shop.example/lamps/red-lamp-4711234.html?ref=x"
@@ -142,7 +142,7 @@ def test_hostile_pages_end(html: str) -> None:
     assert tuple(product(html.encode(), URL)) == FIELDS
 
 
-@pytest.mark.parametrize("module", [products, shopprices, shopstock])
+@pytest.mark.parametrize("module", [products, shop_prices, shop_stock])
 def test_examples(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

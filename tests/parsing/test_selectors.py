@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.page import Page
+from gossamer.model.page import Page
 from gossamer.parsing.selectors import Selection, split
 from gossamer.parsing.view import View
 

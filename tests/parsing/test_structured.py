@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing import loose, microdata, nodes, rdfa
+from gossamer.parsing import lenient_json, microdata, rdfa
 from gossamer.parsing import structured as structured_
-from gossamer.parsing.loose import values
+from gossamer.parsing import structured_nodes as nodes
+from gossamer.parsing.lenient_json import values
 from gossamer.parsing.structured import structured, things
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -188,7 +189,9 @@ def test_any_bytes_are_read(body: bytes) -> None:
     json.dumps(found, ensure_ascii=False).encode()
 
 
-@pytest.mark.parametrize("module", [structured_, loose, microdata, rdfa, nodes], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [structured_, lenient_json, microdata, rdfa, nodes], ids=lambda module: module.__name__
+)
 def test_examples(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

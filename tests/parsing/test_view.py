@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.page import Page
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.parsing.view import CARRY, View
-from gossamer.request import Request
 
 URL = "https://example.com/shop/list.html?x=1"
 DATA = {"data": {"items": [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}], "none": None, "0": "zero"}, "n": 0}

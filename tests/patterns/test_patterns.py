@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.patterns import Pattern, PatternTimeout, compile_, found, matches, timed
+from gossamer.url.patterns import Pattern, PatternTimeout, compile_, found, matches, timed
 
 HOSTILE = [
     r"(a+)+$",
@@ -152,5 +152,5 @@ def test_the_reference_is_not_imported_before_it_is_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys; from gossamer.patterns import compile_ as c; c(r'/p/\\d+').search('/p/1'); c('(a+)+$').plain; print(*{'re2', 'regex'} & set(sys.modules))"
+    code = "import sys; from gossamer.url.patterns import compile_ as c; c(r'/p/\\d+').search('/p/1'); c('(a+)+$').plain; print(*{'re2', 'regex'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.absence import judge, not_an_item, too_many, usual
 from gossamer.api import job_of
-from gossamer.door import crawl
-from gossamer.job import Job, Output
-from gossamer.pipeline.gates import parse as gate
-from gossamer.quality import Quality, Run, of_counts
-from gossamer.summary import Summary
-from gossamer.visit import Row
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.items.gates import parse as gate
+from gossamer.model.absence import judge, not_an_item, too_many, usual
+from gossamer.model.quality import Quality, Run, of_counts
+from gossamer.model.summary import Summary
+from gossamer.model.visit import Row
 from servers.answers import answering
 from stores.postgres import BIN, Postgres
 

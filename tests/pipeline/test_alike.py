@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from e2e.runs import job
-from gossamer.door import crawl
-from gossamer.job import Job, Output
-from gossamer.summary import Summary
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.model.summary import Summary
 from pipeline.shop import Shop
 
 SITE = """
 from gossamer import Item, Site
-from gossamer.pipeline import alike
+from gossamer.items import alike
 site = Site("shop", seeds=["{url}/"], pace=0, steps=(alike("title"{how}),))
 class Product(Item, key="sku"):
     sku: str

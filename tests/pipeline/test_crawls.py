@@ -15,13 +15,13 @@ import pytest
 import gossamer
 from e2e.runs import begin, command, kill
 from gossamer.api import job_of
-from gossamer.assemble import open_store
-from gossamer.door import Live, crawl
+from gossamer.app.gate_setup import missed
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import Live, crawl
+from gossamer.app.wiring import open_store
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.quality import Runs
-from gossamer.job import Job, Output
-from gossamer.judging import missed
-from gossamer.summary import Summary
+from gossamer.model.summary import Summary
 from pipeline.shop import Shop
 from servers.processes import until
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
-from gossamer.pipeline.gates import NAMES, parse, value
-from gossamer.summary import Summary
+from gossamer.items.gates import NAMES, parse, value
+from gossamer.model.summary import Summary
 
 SUMMARY = Summary(
     crawl="c", state="finished", reason=None, started_at="2026-01-01T00:00:00Z", elapsed=2.0, found=120, pages=90, redirected=5,

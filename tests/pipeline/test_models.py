@@ -10,9 +10,9 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 
-from gossamer.item import plain
-from gossamer.pipeline.schema import schema
-from gossamer.pipeline.steps import Fields, clean, through, validate
+from gossamer.items.schema import schema
+from gossamer.items.steps import Fields, clean, through, validate
+from gossamer.model.item import plain
 
 
 class Part(BaseModel):

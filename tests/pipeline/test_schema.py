@@ -15,8 +15,8 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from gossamer.item import Fresh, Item, kind, plain
-from gossamer.pipeline.schema import schema
+from gossamer.items.schema import schema
+from gossamer.model.item import Fresh, Item, kind, plain
 
 NOW = datetime(2026, 1, 31).timestamp()
 

@@ -12,14 +12,14 @@ import pytest
 
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
-from gossamer.page import Page
+from gossamer.items import Unwanted, clean, deduplicate, validate
+from gossamer.items.schema import schema
+from gossamer.items.steps import Fields, ready
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
-from gossamer.pipeline import Unwanted, clean, deduplicate, validate
-from gossamer.pipeline.schema import schema
-from gossamer.pipeline.steps import Fields, ready
+from gossamer.sites.item_builder import Made, Making, aside
 from gossamer.sites.loading import LoadedSite
-from gossamer.sites.making import Made, Making, aside
-from gossamer.sites.running import run
+from gossamer.sites.page_functions import run
 
 
 class Pot(Item, key="sku", ignore="views"):

@@ -16,11 +16,11 @@ import pytest
 
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
-from gossamer.item import plain, said, shown
-from gossamer.pipeline import deduplicate
+from gossamer.items import deduplicate
+from gossamer.model.item import plain, said, shown
+from gossamer.model.visit import Row
 from gossamer.sinks.jsonl import lines
-from gossamer.sites.making import aside
-from gossamer.visit import Row
+from gossamer.sites.item_builder import aside
 from pipeline.test_steps import making
 
 

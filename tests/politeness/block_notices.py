@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.politeness.blocks import Block
+from gossamer.blocks import Block
 from politeness.block_pages import page, seen
 
 NOTICES: list[tuple[str, str, Block | None]] = [

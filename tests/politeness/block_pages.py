@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gossamer.blocks import Block, block
 from gossamer.parsing.html import parse
-from gossamer.politeness.blocks import Block, block
 
 URL = "https://shop.example/item/17"
 HTML = {"Content-Type": "text/html; charset=utf-8"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.page import Failure, Page
-from gossamer.politeness.access import (
+from gossamer.model.page import Failure, Page
+from gossamer.politeness.robots_access import (  # fmt: skip
     AGE,
     CLOSED,
     MOST,
@@ -19,7 +19,7 @@ from gossamer.politeness.access import (
     read,
     rules,
     version_of,
-)  # fmt: skip
+)
 
 
 def page(status: int, body: bytes = b"") -> Page:

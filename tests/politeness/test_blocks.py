@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.politeness.blocks import KINDS, NAMES, Block, block, needs_rendering, vendors, walls
-from gossamer.politeness.blocks.answer import Answer, visible
-from gossamer.politeness.blocks.marks import CODE, WIDGETS
-from gossamer.politeness.blocks.marks import NOTICES as TABLE
-from gossamer.politeness.blocks.vendors import VENDORS
-from gossamer.politeness.blocks.walls import WALLS
+from gossamer.blocks import KINDS, NAMES, Block, block, challenges, needs_rendering, vendors
+from gossamer.blocks.answer import Answer, visible
+from gossamer.blocks.challenges import WALLS
+from gossamer.blocks.signs import CODE, WIDGETS
+from gossamer.blocks.signs import NOTICES as TABLE
+from gossamer.blocks.vendors import VENDORS
 from politeness.block_notices import NONE, NOTICES
 from politeness.block_pages import AKAMAI, BLOCKED, FINE, HTML, SHELLS, URL, either, page, seen
 
@@ -162,7 +162,7 @@ def test_what_is_hidden_is_not_read() -> None:
 def given_marks() -> set[bytes]:
     """Each mark that a detector asks for: the constants given to `marks`, and the tables."""
     found = {mark for _, marks in TABLE for mark in marks} | {mark for _, _, marks in WIDGETS for mark in marks}
-    for module in (vendors, walls):
+    for module in (vendors, challenges):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "marks":
                 found |= {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.politeness.robots import LIMIT, Robots
-from gossamer.politeness.rules import normal, path_of
+from gossamer.politeness.robots_rules import normal, path_of
 
 
 def test_500_kib_are_read_and_no_half_line() -> None:

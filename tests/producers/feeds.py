@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from gossamer import feeding, seeding
-from gossamer.assemble import open_store
-from gossamer.door import begin
-from gossamer.frontier.tally import counts
-from gossamer.job import Job
-from gossamer.producers import source
+from gossamer.app import producer_runner, seeding
+from gossamer.app.job import Job
+from gossamer.app.producers import source
+from gossamer.app.runner import begin
+from gossamer.app.wiring import open_store
+from gossamer.frontier.summary import counts
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are long from 100 bytes on, and read in small parts."""
     monkeypatch.setattr(source, "SHORT", 100)
-    monkeypatch.setattr("gossamer.producers.lines.PART", 200)
-    monkeypatch.setattr("gossamer.producers.lines.SHORT", 100)
+    monkeypatch.setattr("gossamer.app.producers.lines.PART", 200)
+    monkeypatch.setattr("gossamer.app.producers.lines.SHORT", 100)
 
 
 async def fed(one: Job) -> dict[str, int]:
@@ -33,7 +33,7 @@ async def fed(one: Job) -> dict[str, int]:
         setup.store = store.url
         record, _ = await begin(setup, store, one)
         await seeding.seed(setup, store, given, record)
-        await feeding.feed(setup, store, given.sources)
+        await producer_runner.feed(setup, store, given.sources)
         return dict(await counts(store, setup.crawl))
     finally:
         await store.close()
@@ -49,7 +49,7 @@ def listed(path: Path, urls: list[str]) -> Path:
 
 DRIVER = """
 import sys
-from gossamer.producers import lines, source
+from gossamer.app.producers import lines, source
 source.SHORT = lines.SHORT = 100
 lines.PART = 2000
 from gossamer.cli import main

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from e2e.runs import job, rows
-from gossamer import feeding, seeding
-from gossamer.assemble import open_store
-from gossamer.door import begin, crawl
+from gossamer.app import producer_runner, seeding
+from gossamer.app.job import Job
+from gossamer.app.runner import begin, crawl
+from gossamer.app.targets import read
+from gossamer.app.wiring import open_store
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, StoreError, UsageError
-from gossamer.extras import install
-from gossamer.frontier.store import Store
-from gossamer.frontier.tally import counts
+from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.job import Job
-from gossamer.request import unpack
-from gossamer.targets import read
+from gossamer.model.request import unpack
+from gossamer.store.store import Store
 from producers.feeds import fed
 from stores.places import running
 from web import preset, serve
@@ -65,7 +65,7 @@ async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.
         setup.store = store.url
         record, _ = await begin(setup, store, one)
         await seeding.seed(setup, store, given, record)
-        task = asyncio.create_task(feeding.feed(setup, store, given.sources))
+        task = asyncio.create_task(producer_runner.feed(setup, store, given.sources))
         async with asyncio.timeout(60):
             while (await counts(store, "c"))["added"] < added:
                 await asyncio.sleep(0.05)

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from e2e.runs import begin, job, kill, rows, store_pid
-from gossamer import feeding, seeding
-from gossamer.door import crawl
+from gossamer.app import producer_runner, seeding
+from gossamer.app.runner import crawl
 from gossamer.errors import UsageError
-from gossamer.frontier.tally import counts
+from gossamer.frontier.summary import counts
 from producers.feeds import DRIVER, fed, listed, pending, small  # noqa: F401 - a fixture
 from web import Web, preset, serve
 
@@ -64,7 +64,7 @@ async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["list.txt", "list.jsonl.gz"])
 def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.producers.lines.PART", 2000)
+    monkeypatch.setattr("gossamer.app.producers.lines.PART", 2000)
     urls = [f"https://h{n % 40}.invalid/{n}" for n in range(20_000)]
     if "jsonl" in name:
         urls = [json.dumps({"url": url}) for url in urls]
@@ -179,18 +179,18 @@ def fetched(web: Web) -> set[str]:
 
 
 async def test_producers_wait_while_too_much_is_pending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeding, "HIGH", 50)
-    monkeypatch.setattr(feeding, "LOOK", 0.0)
-    monkeypatch.setattr(feeding, "WAIT", 0.01)
+    monkeypatch.setattr(producer_runner, "HIGH", 50)
+    monkeypatch.setattr(producer_runner, "LOOK", 0.0)
+    monkeypatch.setattr(producer_runner, "WAIT", 0.01)
     most = 0
-    crowded = feeding.Feeder._crowded
+    crowded = producer_runner.Feeder._crowded
 
     async def looked(self: Any) -> bool:
         nonlocal most
         most = max(most, (await counts(self.bench.store, "c"))["open"])
         return await crowded(self)
 
-    monkeypatch.setattr(feeding.Feeder, "_crowded", looked)
+    monkeypatch.setattr(producer_runner.Feeder, "_crowded", looked)
     with serve(preset("tiny", hosts=3, pages=100)) as web:
         pages = sorted(web.plan.must_fetch(sitemaps=False))
         summary = await crawl(job([str(listed(tmp_path / "list.txt", pages))], tmp_path, scope="page"))

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import job
-from gossamer import feeding, seeding
-from gossamer.assemble import open_store, open_url
-from gossamer.door import begin
-from gossamer.frontier.fitness import fullest
-from gossamer.frontier.tally import counts
-from gossamer.producers import source
+from gossamer.app import producer_runner, seeding
+from gossamer.app.producers import source
+from gossamer.app.runner import begin
+from gossamer.app.wiring import open_store, open_url
+from gossamer.frontier.summary import counts
+from gossamer.store.store_check import fullest
 from producers.feeds import fed, listed
 from servers.cluster import cluster
 from servers.processes import Process
@@ -40,7 +40,7 @@ async def test_a_wait_is_told_and_ends_when_there_is_room(
 ) -> None:
     monkeypatch.setattr(source, "SHORT", 100)
     for name, value in (("LOOK", 0.0), ("WAIT", 0.01), ("TELL", 0.1)):
-        monkeypatch.setattr(feeding, name, value)
+        monkeypatch.setattr(producer_runner, name, value)
     path = listed(tmp_path / "list.txt", [f"https://h{n % 9}.example/{n}" for n in range(30_000)])
     one = job([str(path)], tmp_path, store=f"redis://127.0.0.1:{server.port}")
     setup, given = seeding.prepare(one)
@@ -50,7 +50,7 @@ async def test_a_wait_is_told_and_ends_when_there_is_room(
     await seeding.seed(setup, store, given, record)
     bound(server, 0.85)
     heard: list[str] = []
-    work = asyncio.create_task(feeding.feed(setup, store, given.sources, heard.append))
+    work = asyncio.create_task(producer_runner.feed(setup, store, given.sources, heard.append))
     while not any("waits for room" in line for line in heard):
         assert not work.done(), work.result()
         await asyncio.sleep(0.01)
@@ -67,7 +67,7 @@ async def test_a_user_who_may_not_ask_adds_all_the_same(
     tmp_path: Path, server: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "SHORT", 100)
-    monkeypatch.setattr(feeding, "LOOK", 0.0)
+    monkeypatch.setattr(producer_runner, "LOOK", 0.0)
     with server.client() as client:
         client.execute_command("ACL SETUSER crawler on >word ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous")
     path = listed(tmp_path / "list.txt", [f"https://h.example/{n}" for n in range(100)])

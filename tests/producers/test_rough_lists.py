@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from e2e.runs import begin, job, rows
-from gossamer import feeding
+from gossamer.app import producer_runner
 from producers.feeds import DRIVER, fed, listed, pending, small  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -41,10 +41,10 @@ async def test_a_last_line_that_is_being_written_is_read_again_when_it_is_whole(
 async def test_bad_lines_that_come_again_are_kept_aside_once(tmp_path: Path) -> None:
     path = listed(tmp_path / "list.txt", [f"https://h.example/{n}" if n % 3 else f"bad {n}" for n in range(60)])
     one = job([str(path)], tmp_path)
-    whole = feeding.Feeder.keep
+    whole = producer_runner.Feeder.keep
     with pytest.MonkeyPatch.context() as patch:  # as if it died after each batch, before its position was kept
         for n in range(3):
-            patch.setattr(feeding.Feeder, "keep", _dying(whole, after=n))
+            patch.setattr(producer_runner.Feeder, "keep", _dying(whole, after=n))
             with pytest.raises(ConnectionAbortedError):
                 await fed(one)
     n = await fed(one)
@@ -73,7 +73,7 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever it is cut: no part of it is a URL, and what follows has its right number."""
-    for place in ("gossamer.targets", "gossamer.producers.lines"):
+    for place in ("gossamer.app.targets", "gossamer.app.producers.lines"):
         monkeypatch.setattr(f"{place}.LONGEST", 1000)
     urls = [
         "https://a.example/1",

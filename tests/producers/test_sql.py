@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from e2e.runs import job, rows
-from gossamer.collectors.archive import archive_collector
+from gossamer.app.producers import sql
+from gossamer.app.producers.sql import Query
+from gossamer.app.targets import read
+from gossamer.collectors.archive.collector import archive_collector
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
-from gossamer.extras import install
-from gossamer.producers import sql
-from gossamer.producers.sql import Query
-from gossamer.targets import read
 from producers.feeds import fed
 
 BIN = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
@@ -232,12 +232,12 @@ async def test_the_url_may_be_a_secret(tmp_path: Path, shop: str, monkeypatch: p
 async def test_a_password_that_was_typed_is_not_shown(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gossamer import feeding
-    from gossamer.assemble import open_store
-    from gossamer.frontier.fed import unread
+    from gossamer.app import producer_runner
+    from gossamer.app.wiring import open_store
+    from gossamer.frontier.producer_positions import unread
 
     heard: list[str] = []
-    monkeypatch.setattr(feeding.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0))
+    monkeypatch.setattr(producer_runner.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0))
     one = job([f"sql:{postgres.replace('u@', 'u:secret@')} SELECT 'https://a.example/' AS url"], tmp_path)
     await fed(one)
     store, embedded = await open_store(one.settings)

@@ -9,8 +9,8 @@ import pytest
 from collectors.h2server import ADDRESS, made
 from collectors.loopback import answer, bad, collecting, good, names_of, saying, serving
 from gossamer.egress.resolver import Resolver
-from gossamer.guise import Guise
-from gossamer.request import Request
+from gossamer.model.browser_profile import Guise
+from gossamer.model.request import Request
 from proxying.light import Light, lights, target
 from proxying.real import SOCKS, SQUID, TINY, free_port, microsocks, squid, tinyproxy
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from e2e.runs import job
-from gossamer.cli.proxied import proxies as doctored
-from gossamer.door import crawl
+from gossamer.app.runner import crawl
+from gossamer.cli.doctor_proxies import proxies as doctored
+from gossamer.config.settings import Settings
 from gossamer.errors import NoProxyLeft
-from gossamer.settings import Settings
 from proxying.light import Light, lights, target
 from proxying.real import free_port
 

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from fleet.crews import Fleet, Server
-from gossamer.frontier.keys import PROXIES
-from gossamer.identity.standing import Standing
+from gossamer.proxies.proxy_health import Standing
+from gossamer.store.keys import PROXIES
 from proxying.real import free_port, microsocks
 from web import preset, serve
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.app.query.filters import all_of, senseless, where
+from gossamer.app.query.sources import rows_of
 from gossamer.errors import UsageError
-from gossamer.querying.filters import all_of, senseless, where
-from gossamer.querying.sources import rows_of
 from gossamer.sinks.columns import OURS, Column
 from gossamer.sinks.formats import open_output
 from sinks.made import loose

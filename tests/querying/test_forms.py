@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.cli.show import put_json
-from gossamer.querying.filters import all_of
-from gossamer.querying.sources import rows_of
-from gossamer.querying.writing import write
+from gossamer.app.query.filters import all_of
+from gossamer.app.query.sources import rows_of
+from gossamer.app.query.writing import write
+from gossamer.cli.printing import put_json
 from gossamer.sinks.columns import OURS, Column, page_columns
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import whole

@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from gossamer.cli.tree import run
+from gossamer.app.query.reports import report
+from gossamer.app.query.sources import rows_of
+from gossamer.app.query.writing import write
+from gossamer.cli.commands import run
 from gossamer.errors import ConfigError
-from gossamer.querying.reports import report
-from gossamer.querying.sources import rows_of
-from gossamer.querying.writing import write
 from web import preset, serve
 
 SITE = """

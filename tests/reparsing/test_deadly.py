@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.app.reparse import processes as working
 from gossamer.errors import GossamerError
-from gossamer.reparsing import working
 from gossamer.sinks.objects import Objects
 from reparsing.test_reparse import COUNT, SITE, place, reparse, stored  # noqa: F401 - the fixture
 

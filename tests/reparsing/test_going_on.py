@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.page import Exchange
-from gossamer.reparsing import running, working
+from gossamer.app.reparse import processes, runner
+from gossamer.model.page import Exchange
 from gossamer.sinks.objects import Objects
 from gossamer.sites import load_all
 from reparsing.test_reparse import COUNT, SITE, place, stored  # noqa: F401 - the fixture
@@ -19,25 +19,25 @@ def test_a_run_that_ended_while_it_wrote_goes_on_with_its_outputs_and_with_the_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("shop.py").write_text(SITE.replace('.test/"])', '.test/"], args={"of": "a"})'))
-    owners, real = list[str](), running.open_output
+    owners, real = list[str](), runner.open_output
 
     def opened(*words: Any, **given: Any) -> Any:
         owners.append(given["owner"])
         return real(*words, **given)
 
-    def ended(self: running.Run, sink: Any, rows: Any) -> None:
+    def ended(self: runner.Run, sink: Any, rows: Any) -> None:
         raise KeyboardInterrupt
 
-    def again(**arguments: str) -> running.Told:
+    def again(**arguments: str) -> runner.Told:
         outputs = [("made.jsonl", False)]
-        return running.Run(
+        return runner.Run(
             place / "run", [place / "pages.warc.gz"], load_all(["shop.py"], arguments), outputs=outputs
         ).work()
 
-    monkeypatch.setattr(running, "open_output", opened)
+    monkeypatch.setattr(runner, "open_output", opened)
     for of in ("a", "b"):
         with monkeypatch.context() as patch:
-            patch.setattr(running.Run, "_hand", ended)
+            patch.setattr(runner.Run, "_hand", ended)
             with pytest.raises(KeyboardInterrupt):
                 again(of="a")
         again(of=of)
@@ -48,21 +48,21 @@ def test_a_run_that_begins_anew_and_ends_at_once_leaves_nothing_to_go_on_from(
     place: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(working, "BATCH", 5)
-    monkeypatch.setattr(running, "OFTEN", 0.0)
+    monkeypatch.setattr(processes, "BATCH", 5)
+    monkeypatch.setattr(runner, "OFTEN", 0.0)
     sites, archive = load_all(["shop.py"]), [place / "pages.warc.gz"]
 
     def ended(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running.Run, "_write", ended)
+        patch.setattr(runner.Run, "_write", ended)
         with pytest.raises(KeyboardInterrupt):
-            running.Run(place / "run", archive, sites).work()
-        patch.setattr(running.Run, "_take", ended)
+            runner.Run(place / "run", archive, sites).work()
+        patch.setattr(runner.Run, "_take", ended)
         with pytest.raises(KeyboardInterrupt):
-            running.Run(place / "run", archive, sites, fresh=True).work()
-    told = running.Run(place / "run", archive, sites).work()
+            runner.Run(place / "run", archive, sites, fresh=True).work()
+    told = runner.Run(place / "run", archive, sites).work()
     assert told.items == len((place / "run" / "items.jsonl").read_bytes().splitlines()) == COUNT - 1
 
 
@@ -72,14 +72,14 @@ def test_newer_answers_to_the_same_addresses_begin_a_run_anew(
 ) -> None:
     sites = load_all(["shop.py"])
     with monkeypatch.context() as patch:
-        patch.setattr(running.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(runner.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            running.Run(place / "run", [place / "plain"], sites).work()
+            runner.Run(place / "run", [place / "plain"], sites).work()
     newer = stored(1)
     newer.data.at += 1e6
     was = newer.data.exchange
     newer.data.exchange = Exchange(was.sent, was.head, was.body.replace(b"Thing 1", b"Thing one"))
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [newer]))
-    told = running.Run(place / "run", [place / "plain"], sites).work()
+    told = runner.Run(place / "run", [place / "plain"], sites).work()
     assert "Thing one" in Path(told.items_file).read_text()

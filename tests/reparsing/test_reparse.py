@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from gossamer.api import job_of
-from gossamer.cli.tree import run
-from gossamer.door import crawl
-from gossamer.job import Output
-from gossamer.page import Exchange
-from gossamer.reparsing import running, working
-from gossamer.reparsing.comparing import Difference, compare
+from gossamer.app.job import Output
+from gossamer.app.reparse import processes, runner
+from gossamer.app.reparse.comparison import Difference, compare
+from gossamer.app.runner import crawl
+from gossamer.cli.commands import run
+from gossamer.model.page import Exchange
+from gossamer.model.visit import RAW, Asked, Raw, Row
 from gossamer.sinks.objects import Objects
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
-from gossamer.visit import RAW, Asked, Raw, Row
 from pipeline.shop import serving
 
 SITE = """
@@ -127,33 +127,33 @@ def test_a_better_parser_is_compared_with_what_was(
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "BATCH", 5)
-    monkeypatch.setattr(running, "OFTEN", 0.0)
+    monkeypatch.setattr(processes, "BATCH", 5)
+    monkeypatch.setattr(runner, "OFTEN", 0.0)
     sites = load_all(["shop.py"])
-    whole = running.Run(place / "whole", [place / "pages.warc.gz"], sites)
+    whole = runner.Run(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()
     read: list[int] = []
-    real = working.over
-    monkeypatch.setattr(working, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1])
+    real = processes.over
+    monkeypatch.setattr(processes, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1])
 
     class Died(BaseException):
         pass
 
-    saved = running.Run._save
+    saved = runner.Run._save
     for at in (1, 2, 5):
         count = [0]
 
-        def save(self: running.Run, at: int = at, count: list[int] = count) -> None:
+        def save(self: runner.Run, at: int = at, count: list[int] = count) -> None:
             count[0] += 1
             if count[0] == at:
                 raise Died  # the lines of a batch are written, the state is not
             saved(self)
 
-        monkeypatch.setattr(running.Run, "_save", save)
+        monkeypatch.setattr(runner.Run, "_save", save)
         with pytest.raises(Died):
-            running.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
-    monkeypatch.setattr(running.Run, "_save", saved)
-    told = running.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
+            runner.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
+    monkeypatch.setattr(runner.Run, "_save", saved)
+    told = runner.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
     assert read[-1] < read[0]
     assert told.items == COUNT - 1
     assert (place / "run" / "items.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
@@ -270,12 +270,12 @@ def test_lines_are_compared_by_what_the_site_says(tmp_path: Path) -> None:
 def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites, made = load_all([str(place / "shop.py")]), place / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(running.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(runner.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            running.Run(made, [place / "plain"], sites).work()
+            runner.Run(made, [place / "plain"], sites).work()
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [stored(200)]))
-    told = running.Run(made, [place / "plain"], sites).work()
+    told = runner.Run(made, [place / "plain"], sites).work()
     assert (told.read, told.items) == (COUNT + 5, COUNT)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.revisit.cron import MACROS, Cron
+from gossamer.recrawl.cron import MACROS, Cron
 
 BERLIN, SYDNEY, HOWE, SANTIAGO, APIA = (
     "Europe/Berlin",

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from gossamer.revisit.cron import Cron
-from gossamer.revisit.due import LATE, MOST, decide, starts
+from gossamer.recrawl.cron import Cron
+from gossamer.recrawl.due_times import LATE, MOST, decide, starts
 
 H = 3600.0
 HOURLY = Cron("0 * * * *")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.frontier.store import Store, connect
+from gossamer.store.store import Store, connect
 from road.made import Make, Road
 
 

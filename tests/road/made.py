@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import url as urls
-from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.page import Failure, Page
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
 from gossamer.politeness.pace import Delay
-from gossamer.request import Request
-from gossamer.road.committer import Committer, company
-from gossamer.road.gate import Gate
-from gossamer.road.nearer import DEEP, Nearer
-from gossamer.road.outputs import Outputs
-from gossamer.road.reader import Reader
-from gossamer.road.rungs import Nobody, Rung, Rungs
-from gossamer.road.taker import Taken, Taker
-from gossamer.road.visitor import Visitor
-from gossamer.road.worker import Worker
-from gossamer.scope import Scope
 from gossamer.sinks.formats import open_output
-from gossamer.visit import Claim
+from gossamer.store.store import Store
+from gossamer.url.scope import Scope
+from gossamer.worker.committer import Committer, company
+from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.loop import Worker
+from gossamer.worker.min_depth import DEEP, Nearer
+from gossamer.worker.outputs import Outputs
+from gossamer.worker.reader import Reader
+from gossamer.worker.robots_gate import Gate
+from gossamer.worker.rungs import Nobody, Rung, Rungs
+from gossamer.worker.visitor import Visitor
 
 SEED = "http://a.example/"
 NONE = Delay(0, 0)

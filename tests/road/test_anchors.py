@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from gossamer import url as urls
-from gossamer.frontier.store import Store
+from gossamer.store.store import Store
 from road.made import Make, Net, Road, links
 from road.test_nearer import Uneven
 

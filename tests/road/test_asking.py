@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gossamer.frontier.keys import bucket_of
 from gossamer.frontier.policy import Policy
-from gossamer.frontier.rates import Caps, Rates
-from gossamer.frontier.store import Store, connect
 from gossamer.frontier.verbs import Frontier
-from gossamer.request import Request, pack
-from gossamer.road.asking import Asking
-from gossamer.visit import Adds, Claim
+from gossamer.model.request import Request, pack
+from gossamer.model.visit import Adds, Claim
+from gossamer.state.rates import Caps, Rates
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store, connect
+from gossamer.worker.claim_poller import Asking
 
 BUCKETS = 4
 HOSTS = [f"h{n}.example" for n in range(12)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.frontier.learning import Learning
-from gossamer.frontier.store import Store
-from gossamer.page import Failure, Page
-from gossamer.politeness.blocks import block
+from gossamer.blocks import block
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
 from gossamer.politeness.ladder import Ladder
-from gossamer.request import Request
-from gossamer.road.climbing import Climbing, told
-from gossamer.visit import Claim
+from gossamer.state.learned_rungs import Learning
+from gossamer.store.store import Store
+from gossamer.worker.ladder_climbing import Climbing, told
 
 URL = "https://a.example/shop/1"
 CLAIM = Claim(1, 0, "a.example", Request(URL))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import DiskFull, SinkError
-from gossamer.frontier.store import Store
-from gossamer.road import committer as committing
-from gossamer.visit import PageRecord, Row, Settle, Visit
+from gossamer.model.visit import PageRecord, Row, Settle, Visit
+from gossamer.store.store import Store
+from gossamer.worker import committer as committing
 from road.made import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(6)]

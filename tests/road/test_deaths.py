@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.held_claims import Ledger
 from road.made import SEED, Make, Net, links
 from road.test_worker import URLS, rows
 

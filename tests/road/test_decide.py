@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.page import Failure, Page
-from gossamer.politeness.blocks import Block
-from gossamer.request import Request
-from gossamer.road.decide import MOST_HOPS, decide, retry_after, wait
-from gossamer.verdict import ERRORS, SKIPS, Done, Drop, Redirected, Retry, Verdict
+from gossamer.blocks import Block
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.verdict import ERRORS, SKIPS, Done, Drop, Redirected, Retry, Verdict
+from gossamer.worker.decide import MOST_HOPS, decide, retry_after, wait
 
 URL = "https://a.example/x"
 TO = "https://b.example/"

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
-from gossamer.frontier.learning import Learning
-from gossamer.frontier.store import Store
 from gossamer.identity.plain import Plain
-from gossamer.page import Failure, Page
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.verdict import Done, Retry
+from gossamer.model.visit import Claim
 from gossamer.parsing.view import View
 from gossamer.politeness.ladder import Ladder, Learned
-from gossamer.request import Request
-from gossamer.road.climbing import Climbing
-from gossamer.road.fetching import Fetched, Fetching
-from gossamer.road.gate import Treatment
-from gossamer.road.reader import Reader
-from gossamer.road.rungs import Nobody, Rung
+from gossamer.sites.captcha_hook import solver
 from gossamer.sites.loading import load
-from gossamer.sites.solving import solver
-from gossamer.verdict import Done, Retry
-from gossamer.visit import Claim
+from gossamer.state.learned_rungs import Learning
+from gossamer.store.store import Store
+from gossamer.worker.fetching import Fetched, Fetching
+from gossamer.worker.ladder_climbing import Climbing
+from gossamer.worker.reader import Reader
+from gossamer.worker.robots_gate import Treatment
+from gossamer.worker.rungs import Nobody, Rung
 from road.made import Make, Net, Road
 
 URL = "https://a.example/shop/1"

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.frontier.store import Store
-from gossamer.page import Failure
-from gossamer.politeness.access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
-from gossamer.verdict import Drop
-from gossamer.visit import Claim, Visit
+from gossamer.model.page import Failure
+from gossamer.model.verdict import Drop
+from gossamer.model.visit import Claim, Visit
+from gossamer.politeness.robots_access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
+from gossamer.store.store import Store
 from road.made import Make, Net, Road, failure
 
 ROBOTS = "http://a.example/robots.txt"

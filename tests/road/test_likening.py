@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.frontier.alike import Alike
-from gossamer.frontier.store import Store
-from gossamer.page import Page
+from gossamer.model.minhash import Sketch
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim, PageRecord, Row, Settle, Visit
 from gossamer.parsing import html
-from gossamer.request import Request
-from gossamer.road.likening import Likening
-from gossamer.road.marking import mark
-from gossamer.road.records import page_record, page_row
-from gossamer.sketch import Sketch
-from gossamer.visit import Claim, PageRecord, Row, Settle, Visit
+from gossamer.state.near_duplicate_index import Alike
+from gossamer.store.store import Store
+from gossamer.worker.near_duplicate_marks import mark
+from gossamer.worker.near_duplicates import Likening
+from gossamer.worker.records import page_record, page_row
 from road.variants import KINDS, WORDS, sibling, text_of, translated
 
 STORY = "The kettle was put on the stove before dawn, and nobody in the house heard it sing until the sun came up. "

@@ -9,8 +9,8 @@ from collections import Counter, deque
 
 import pytest
 
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 from road.made import SEED, Make, Net, failure, links
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.request import Request, pack, unpack
+from gossamer.model.request import Request, pack, unpack
 
 
 def test_half_a_surrogate_pair_does_not_keep_a_request_out_of_the_queue() -> None:

@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 from gossamer import url as urls
-from gossamer.page import Page
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
 from gossamer.parsing import cost
-from gossamer.request import Request
-from gossamer.road.page_frames import Order
-from gossamer.road.page_reader import PageReader
-from gossamer.road.reader import Reader
-from gossamer.road.records import edges
-from gossamer.road.taker import Read, Taker
-from gossamer.scope import Scope
 from gossamer.sites import load, sources
-from gossamer.visit import Claim
+from gossamer.url.scope import Scope
+from gossamer.worker.link_intake import Read, Taker
+from gossamer.worker.page_frames import Order
+from gossamer.worker.page_reader import PageReader
+from gossamer.worker.reader import Reader
+from gossamer.worker.records import edges
 
 URL = "https://www.example.com/"
 ADOPTION = b"".join(b"<b class=c%d><p>" % n for n in range(40_000))
@@ -124,7 +124,7 @@ async def both(
 ) -> None:
     here, there = reader(folder), apart(reader(folder))
     monkeypatch.setattr(there, "is_costly", lambda _: True)
-    monkeypatch.setattr("gossamer.road.reader.MAX_SITEMAP_BYTES", -1)
+    monkeypatch.setattr("gossamer.worker.reader.MAX_SITEMAP_BYTES", -1)
     for body in bodies:
         one, other = page(body), page(body)
         expected = plain(here.read(claim(use), one, None), here, one)
@@ -188,7 +188,7 @@ async def test_the_loop_goes_on_while_a_tree_explodes(apart: Any) -> None:
 async def test_a_site_function_that_takes_too_much(
     apart: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: bytes, error: str
 ) -> None:
-    monkeypatch.setattr("gossamer.road.page_reader.WALL", 0.2)
+    monkeypatch.setattr("gossamer.worker.page_reader.WALL", 0.2)
     there = apart(reader(tmp_path))
     monkeypatch.setattr(there, "is_costly", lambda _: True)
     read = await there.reads(claim(), page(b"<meta name=mode content=" + mode + b">"), None)
@@ -250,8 +250,8 @@ import asyncio, msgspec, sys
 from pathlib import Path
 from gossamer.page import Page
 from gossamer.request import Request
-from gossamer.road.page_frames import Order
-from gossamer.road.page_reader import Process, _task
+from gossamer.worker.page_frames import Order
+from gossamer.worker.page_reader import Process, _task
 from gossamer.visit import Claim
 
 async def main(site, body):

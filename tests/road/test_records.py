@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from gossamer.page import Failure, Page
-from gossamer.request import Request
-from gossamer.road.records import attempt, failed_record, moment, page_record, page_row, tried
-from gossamer.road.visitor import Visitor
-from gossamer.visit import Claim, Settle, Visit
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim, Settle, Visit
+from gossamer.worker.records import attempt, failed_record, moment, page_record, page_row, tried
+from gossamer.worker.visitor import Visitor
 
 URL = "https://a.example/x?token=secret"
 FIELDS = ["url", "requested_url", "status", "title", "content_type", "language", "depth", "referrer", "fetched_at", "elapsed", "bytes", "collector", "links", "text_hash", "canonical", "redirects", "error"]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.road.room import GIVE_UP_S, HOLD_S, Alone, Limiter
+from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, Alone, Limiter
 
 
 class Clock:

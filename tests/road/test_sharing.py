@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from gossamer.frontier.groups import Groups
 from gossamer.politeness.pace import Delay
-from gossamer.road.sharing import Sharing
+from gossamer.state.host_groups import Groups
+from gossamer.worker.shared_throttle import Sharing
 from road.made import Make, Net, failure, links, until
 
 HOSTS = [f"{n}.shop.example" for n in range(4)]

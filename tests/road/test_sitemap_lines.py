@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.scope import Scope
+from gossamer.url.scope import Scope
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from gossamer import url as urls
-from gossamer.frontier.store import Store
-from gossamer.request import Request, unpack
-from gossamer.road.taker import Taken, Taker
-from gossamer.scope import Scope
-from gossamer.visit import Claim
+from gossamer.model.request import Request, unpack
+from gossamer.model.visit import Claim
+from gossamer.store.store import Store
+from gossamer.url.scope import Scope
+from gossamer.worker.link_intake import Taken, Taker
 from road.made import SEED, Make, Net, links
 
 CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from gossamer.app.targets import CARRY, Rejected, SeedLine, Target, crawl_name, read, requests
 from gossamer.errors import UsageError
-from gossamer.request import Request
-from gossamer.targets import CARRY, Rejected, SeedLine, Target, crawl_name, read, requests
+from gossamer.model.request import Request
 
 
 @pytest.mark.parametrize(

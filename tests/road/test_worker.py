@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.frontier.store import Store
+from gossamer.model.visit import Claim, Visit
 from gossamer.politeness.pace import Delay
-from gossamer.road import keeper as keeping
-from gossamer.road import worker as working
-from gossamer.visit import Claim, Visit
+from gossamer.store.store import Store
+from gossamer.worker import lease_keeper as keeping
+from gossamer.worker import loop as working
 from road.made import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(40)]

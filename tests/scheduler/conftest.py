@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clockwork import Moved, moved_store
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 from gossamer.scheduler import loop
 from scheduler.made import Bed
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from clockwork import Moved
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 from gossamer.cli.scheduler import judge
-from gossamer.frontier.schedules import Run, Schedule, Schedules, Task
-from gossamer.frontier.store import Store
+from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
-from gossamer.scheduler.conducting import Here
-from gossamer.scheduler.making import check
-from gossamer.settings import Settings
+from gossamer.scheduler.jobs import check
+from gossamer.scheduler.runs import Here
+from gossamer.state.schedules import Run, Schedule, Schedules, Task
+from gossamer.store.store import Store
 
 HOST = "https://a.example"
 

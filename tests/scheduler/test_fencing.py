@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.frontier.schedules import Unread
-from gossamer.scheduler.making import runs
+from gossamer.scheduler.jobs import runs
+from gossamer.state.schedules import Unread
 from scheduler.made import Bed
 
 

@@ -6,13 +6,13 @@ import asyncio
 import json
 from typing import Any
 
-from gossamer import feeding
-from gossamer.frontier import fed
+from gossamer.app import producer_runner
+from gossamer.app.job import Job
+from gossamer.config.settings import Settings
+from gossamer.frontier import producer_positions
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.job import Job
-from gossamer.scheduler import conducting
-from gossamer.scheduler.conducting import Fleet
-from gossamer.settings import Settings
+from gossamer.scheduler import runs
+from gossamer.scheduler.runs import Fleet
 from scheduler.made import Bed
 
 JOB = Job(targets=["long.txt.gz"], settings=Settings(), name="run")
@@ -28,14 +28,14 @@ async def begun(bed: Bed, done: bool) -> Crawls:
     await crawls.begin("run", Spec(JOB.targets), [])
     await crawls.seeded("run")
     client: Any = bed.store.client
-    await client.hset(fed.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
+    await client.hset(producer_positions.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
     return crawls
 
 
 async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_with(bed: Bed, monkeypatch: Any) -> None:
-    monkeypatch.setattr(conducting, "LOOK", 0.02)
+    monkeypatch.setattr(runs, "LOOK", 0.02)
     crawls, launched, again = await begun(bed, done=False), list[str | None](), asyncio.Event()
-    await feeding._hold(bed.store, "run", "a door that lives")
+    await producer_runner._hold(bed.store, "run", "a door that lives")
 
     async def launch(job: Job) -> str:
         launched.append(job.name)
@@ -47,7 +47,7 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
     await asyncio.sleep(0.2)
     assert launched == []
     await crawls.set("run", "paused")
-    await bed.store.client.delete(fed.leases("run"))
+    await bed.store.client.delete(producer_positions.leases("run"))
     await asyncio.sleep(0.2)
     assert launched == []  # a person paused it
     await crawls.set("run", "running")

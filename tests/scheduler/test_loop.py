@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gossamer.frontier.crawls import Crawls
-from gossamer.revisit.due import starts
+from gossamer.recrawl.due_times import starts
 from scheduler.made import Bed
 
 

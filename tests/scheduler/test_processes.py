@@ -18,8 +18,8 @@ import pytest
 
 from clockwork import Moved, faked
 from e2e.runs import SRC, begin, kill, rows, socket_of, store_pid
-from gossamer.assemble import open_url
-from gossamer.frontier.schedules import Run, Schedules
+from gossamer.app.wiring import open_url
+from gossamer.state.schedules import Run, Schedules
 from web import Web, preset, serve
 
 
@@ -241,7 +241,7 @@ def test_the_store_dies_under_an_embedded_scheduler(tmp_path: Path, web: Web) ->
 def test_a_bad_schedule_is_one_line(
     tmp_path: Path, words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from gossamer.cli.tree import run
+    from gossamer.cli.commands import run
 
     assert run(["schedule", "add", *words, "--data", str(tmp_path / "d")]) == 2
     err = capfd.readouterr().err

@@ -24,13 +24,13 @@ def main() -> int:
 
     socket.getaddrinfo = found
     if os.environ.get("STAND_IN"):
-        from gossamer import dialling
+        from gossamer.app import collector_setup
         from servers.standin import StandIn
 
         def stand_in(settings: Any, guard: Any, *_: Any) -> StandIn:
             return StandIn(guard, ca_file=settings.ca_file, total=settings.timeout)
 
-        dialling.chromium = stand_in
+        collector_setup.chromium = stand_in
     from gossamer.cli import main as command
 
     return command() or 0

@@ -11,11 +11,11 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.guise import Guise
 from gossamer.identity.browsers import identity
-from gossamer.identity.dressing import dress
-from gossamer.page import Failure, Page
-from gossamer.request import Request, split
+from gossamer.identity.headers import dress
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request, split
 from walls.pages import worked
 
 SUM = re.compile(rb"let x=(\d+);")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assemble import Bench, open_url
-from gossamer.door import begin, end
-from gossamer.frontier.store import FOR_EVER
-from gossamer.frontier.tally import summary
-from gossamer.job import Job
-from gossamer.seeding import prepare, seed
-from gossamer.summary import Summary
+from gossamer.app.job import Job
+from gossamer.app.runner import begin, end
+from gossamer.app.seeding import prepare, seed
+from gossamer.app.wiring import Bench, open_url
+from gossamer.frontier.summary import summary
+from gossamer.model.summary import Summary
+from gossamer.store.store import FOR_EVER
 from web import Web
 
 

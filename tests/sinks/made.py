@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.item import Item, plain
-from gossamer.parts import FileSink, Packs
+from gossamer.model.interfaces import FileSink, Packs
+from gossamer.model.item import Item, plain
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.exact import read_mark
 from gossamer.sinks.jsonl import JsonLines
-from gossamer.visit import PageRecord, Row
 
 STEPS = ("pwrite", "ftruncate", "fdatasync", "fsync", "rename", "unlink", "setxattr")
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, Optional
 import msgspec
 import pytest
 
-from gossamer.item import Item
+from gossamer.model.item import Item
+from gossamer.model.visit import PageRecord
 from gossamer.sinks.columns import OURS, Column, cell, column_type, item_columns, page_columns
-from gossamer.visit import PageRecord
 
 
 class Colour(StrEnum):

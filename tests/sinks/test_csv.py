@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.app.query.sources import rows_of
 from gossamer.errors import SinkError, UsageError
-from gossamer.querying.sources import rows_of
 from gossamer.sinks.columns import MOST, item_columns, page_columns
 from gossamer.sinks.csv import FORMULA, Csv, field, records, unguarded
 from gossamer.sinks.formats import open_output

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.parts import FileSink
+from gossamer.model.interfaces import FileSink
 from gossamer.sinks.columns import page_columns
 from gossamer.sinks.csv import Csv
 from gossamer.sinks.jsonl import JsonLines

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import DiskFull, GossamerError, SinkError, UsageError
-from gossamer.parts import FileSink
+from gossamer.model.interfaces import FileSink
 from gossamer.sinks.exact import ExactFile, Mark, read_mark
 from gossamer.sinks.jsonl import JsonLines
 from sinks.made import ROWS, URLS, jsonl, marks, page, urls

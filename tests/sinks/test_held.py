@@ -15,10 +15,10 @@ from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import Column, item_columns
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import number, parsed, text
-from gossamer.sinks.members import member
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sinks.warc import Warc
+from gossamer.sinks.warc_writer import member
 from sinks.made import Book, book, loose
 from sinks.test_warc import raw
 

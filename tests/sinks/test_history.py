@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.parts import HistorySink
+from gossamer.model.interfaces import HistorySink
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.history import State, fold, gone, seen
 from gossamer.sinks.sqlite import Sqlite
-from gossamer.visit import Row
 from sinks.made import Book, book
 
 DAYS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 8)]

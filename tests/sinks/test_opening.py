@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.parts import FileOutput
+from gossamer.model.interfaces import FileOutput
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.opening import Own, open_all
-from gossamer.visit import Row
+from gossamer.sinks.registry import Own, open_all
 from sinks.made import Book, page
 
 PAGES = page_columns()

@@ -15,8 +15,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
-from gossamer.extras import install
 from gossamer.sinks import parquet
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.exact import read_mark

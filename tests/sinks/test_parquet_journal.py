@@ -13,9 +13,9 @@ import pyarrow.dataset
 import pytest
 
 from gossamer.errors import SinkError
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.parquet import Parquet
-from gossamer.visit import Row
 from sinks.made import Book, book, page
 
 MANY = 200

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parts import FileSink
+from gossamer.model.interfaces import FileSink
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import page_columns
 from gossamer.sinks.csv import Csv
 from gossamer.sinks.jsonl import JsonLines
 from gossamer.sinks.objects import Objects
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.warc import Warc
-from gossamer.visit import Row
 from sinks.made import loose, marks, page, urls
 from sinks.test_warc import raw, responses
 

@@ -14,15 +14,15 @@ import pyarrow.parquet
 import pytest
 
 from gossamer import Digits, Item
-from gossamer.item import plain
-from gossamer.pipeline.moments import fields, met, with_zone
-from gossamer.querying.sources import natural_rows_of, rows_of
-from gossamer.querying.writing import inferred, write
-from gossamer.reparsing.comparing import differing
+from gossamer.app.query.sources import natural_rows_of, rows_of
+from gossamer.app.query.writing import inferred, write
+from gossamer.app.reparse.comparison import differing
+from gossamer.items.moments import fields, met, with_zone
+from gossamer.model.item import plain
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column, item_columns
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.sqlite import Sqlite
-from gossamer.visit import Row
 from sinks.made import loose, ours
 
 

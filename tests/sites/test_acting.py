@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer.assemble import open_store
-from gossamer.door import crawl
+from gossamer.app.job import Job, Output
+from gossamer.app.runner import crawl
+from gossamer.app.wiring import open_store
+from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
-from gossamer.job import Job, Output
-from gossamer.settings import Settings
+from gossamer.model.summary import Summary
 from gossamer.sites import load
-from gossamer.summary import Summary
 from servers.answers import answering
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -171,7 +171,7 @@ async def test_pace_and_its_floor(tmp_path: Path, web: tuple[str, str]) -> None:
 async def test_how_many_at_once_is_held_for_the_named_hosts(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": "x"}
     text = f"hosts=['{web[0]}'], seeds=['http://{web[0]}/'], pace=Pace(0.0, 3)"
-    await run(tmp_path, text.replace("Pace(", "__import__('gossamer.site', fromlist=['Pace']).Pace("))
+    await run(tmp_path, text.replace("Pace(", "__import__('gossamer.model.site', fromlist=['Pace']).Pace("))
     store, embedded = await open_store(Settings(data=str(tmp_path / "data")))
     try:
         assert await store.client.hget(f"{{b:000}}h:{web[0]}", "m") == b"3"  # type: ignore[misc] # redis joins both kinds

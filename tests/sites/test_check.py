@@ -10,10 +10,10 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
-from gossamer.page import Page
-from gossamer.request import Request
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.sites.check import check, saved
-from gossamer.sites.failed import LARGEST, Failed, reasons
+from gossamer.sites.failed_pages import LARGEST, Failed, reasons
 from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
@@ -167,7 +167,7 @@ def test_bad_names(tmp_path: Path, name: str) -> None:
 
 
 def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.sites.failed.MOST", 3)
+    monkeypatch.setattr("gossamer.sites.failed_pages.MOST", 3)
     failed = Failed(tmp_path / "failed")
     for n in (0, 0, 1, 2, 3, 4):
         failed.keep(

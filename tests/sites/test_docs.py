@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.item import Item, plain
-from gossamer.page import Page
+from gossamer.items.steps import Fields, ready, through
+from gossamer.model.item import Item, plain
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.site import KNOWN
 from gossamer.parsing.view import View
-from gossamer.pipeline.steps import Fields, ready, through
-from gossamer.request import Request
-from gossamer.site import KNOWN
 from gossamer.sites import load
-from gossamer.sites.running import run
+from gossamer.sites.page_functions import run
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "sites.md").read_text()
 SCRAPY = (Path(__file__).resolve().parents[2] / "docs" / "from-scrapy.md").read_text()

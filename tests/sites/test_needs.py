@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import Site
-from gossamer.assemble import treatment
+from gossamer.app.wiring import treatment
+from gossamer.config.settings import Settings
 from gossamer.identity.plain import Plain
+from gossamer.model.request import Request
+from gossamer.model.site import Pace
 from gossamer.politeness.pace import Delay
-from gossamer.request import Request
-from gossamer.settings import Settings
-from gossamer.site import Pace
 from gossamer.sites import LoadedSite
-from gossamer.sites.acting import Needs, acts, hosts, needs
+from gossamer.sites.host_rules import Needs, acts, hosts, needs
 
 
 def made(**given: Any) -> LoadedSite:

@@ -14,12 +14,12 @@ import pytest
 from cli.outside import Pages, begin, gossamer
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
-from gossamer.login import Login
-from gossamer.page import Page
+from gossamer.model.login import Login
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.making import Making
-from gossamer.sites.running import Parsed, gather, run
+from gossamer.sites.item_builder import Making
+from gossamer.sites.page_functions import Parsed, gather, run
 from logins.test_entering import enter
 from logins.test_entering import page as answer
 from servers.answers import answering

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.sites import acting, load_all
-from gossamer.sites.reach import Reach, group, owners, reach_of, stand_ins
+from gossamer.sites import host_rules, load_all
+from gossamer.sites.remote_sites import Reach, group, owners, reach_of, stand_ins
 
 FILES = {
     "all.py": "from gossamer import Site\ndefault = Site('all')",
@@ -43,7 +43,7 @@ def test_hosts_are_the_same_sites_without_their_files(
     assert {one.name for one in here} == {one.name for one in there} - set(lacks)
     some = [*here, *stand_ins({name: reaches[name] for name in lacks})]
     assert owners(some, host) == owners(there, host) == whose
-    assert acting.heap(some, host, "http", None) == acting.heap(there, host, "http", None)
+    assert host_rules.heap(some, host, "http", None) == host_rules.heap(there, host, "http", None)
     assert bool(group(whose, lacks)) == bool(whose & set(lacks))
     (one,) = [one.site for one in some if one.name == "own"]
     assert (one.says_lane, one.says_ladder, one.ladder) == (True, True, ("browser",))

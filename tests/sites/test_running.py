@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gossamer import Item, Request, Site
-from gossamer.page import Page
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.running import MOST, Parsed, gather, run
+from gossamer.sites.page_functions import MOST, Parsed, gather, run
 
 URL = "https://a.example/list"
 

@@ -11,7 +11,7 @@ import pytest
 from gossamer import Site
 from gossamer import url as urls
 from gossamer.errors import ConfigError
-from gossamer.site import Pace
+from gossamer.model.site import Pace
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"host": ["a.example"]}, "did you mean hosts="),

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gossamer.errors import SinkAway, SinkError
-from gossamer.visit import Row
+from gossamer.model.visit import Row
 from sinks.made import book, loose, ours
 from stores.places import CassandraPlace, KafkaPlace, Mongo, Place, Valkey
 

@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from archived.stores import CACHE, Gcs, Hdfs, Minio
 from archived.stores import Objects as Stored
 from e2e.runs import kill, store_pid
-from gossamer.sinks.away import Away
+from gossamer.sinks.object_store import Away
 from servers.processes import until
 from stores.places import Place
 

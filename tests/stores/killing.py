@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from e2e.runs import begin, command, end_all, job, kill, store_pid
-from gossamer.job import Job, Output
+from gossamer.app.job import Job, Output
 from stores.places import Place
 from web import Web, preset, serve
 

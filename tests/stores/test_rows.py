@@ -12,10 +12,10 @@ import pytest
 
 from conftest import seen_in_store
 from gossamer.errors import SinkAway
-from gossamer.parts import HistorySink
+from gossamer.model.interfaces import HistorySink
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column, item_columns, page_columns
 from gossamer.sinks.formats import open_output
-from gossamer.visit import Row
 from servers.processes import until
 from sinks.made import Book, book, loose, page
 from stores.bad import ASIDE, hard, wrong

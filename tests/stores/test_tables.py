@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.postgresql_tables import cut
-from gossamer.visit import Row
 from sinks.made import book, loose, ours, page
 from stores.places import PostgresPlace, running
 from stores.test_trouble import opened

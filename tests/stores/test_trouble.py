@@ -14,13 +14,13 @@ import pytest
 
 from collectors.h2server import ADDRESS, made
 from e2e.runs import begin, command, job
+from gossamer.app.job import Output
+from gossamer.app.job_payload import part, shareable
 from gossamer.errors import SinkAway, SinkError, UsageError
-from gossamer.job import Output
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.formats import open_output
-from gossamer.sinks.place import bare_secret, kind_of
-from gossamer.sinks.place import place as read
-from gossamer.submitted import part, shareable
+from gossamer.sinks.sink_url import bare_secret, kind_of
+from gossamer.sinks.sink_url import place as read
 from servers.processes import until
 from sinks.made import Book, book, page
 from stores.killing import web_key

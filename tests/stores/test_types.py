@@ -23,13 +23,13 @@ import msgspec
 import pytest
 
 from gossamer import Digits, Item
-from gossamer.item import plain, ready
-from gossamer.pipeline import moments
-from gossamer.querying.sources import rows_of
+from gossamer.app.query.sources import rows_of
+from gossamer.items import moments
+from gossamer.model.item import plain, ready
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import parsed
-from gossamer.visit import Row
 from sinks.made import ours
 from stores import places
 from stores.places import PLACES, running

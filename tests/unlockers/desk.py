@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from collectors.loopback import LOOPBACK, serving
-from gossamer.collectors.http import HttpCollector
+from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.table import PROVIDERS, chosen
+from gossamer.collectors.unlocker.providers import PROVIDERS, chosen
+from gossamer.config.redaction import Secret
 from gossamer.egress.resolver import Resolver
-from gossamer.frontier.credits import Bounds, Credits
-from gossamer.frontier.keys import tag
-from gossamer.frontier.store import connect
-from gossamer.masking import Secret
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.state.credits import Bounds, Credits
+from gossamer.store.keys import tag
+from gossamer.store.store import connect
 from unlockers.providers import KEY, Stub
 
 URL = "http://192.0.2.1/shop?a=1&b=%C3%A9"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from collectors.loopback import bad, good
-from gossamer.collectors.unlocker.table import chosen
+from gossamer.collectors.unlocker.providers import chosen
 from gossamer.errors import ConfigError, CrawlFailed
-from gossamer.page import Page
+from gossamer.model.page import Page
 from unlockers.desk import ALL, URL, desk
 from unlockers.providers import BODY, KEY, Stub, Target, problem
 

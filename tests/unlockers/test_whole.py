@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from collectors.loopback import Asked, Server, answer, serving
-from gossamer import submitted
-from gossamer.collectors.unlocker.table import lent
-from gossamer.identity.sealing import Seal
-from gossamer.job import Job
-from gossamer.seeding import prepare
-from gossamer.settings import Given, load, shown
+from gossamer.app import job_payload
+from gossamer.app.job import Job
+from gossamer.app.seeding import prepare
+from gossamer.collectors.unlocker.providers import lent
+from gossamer.config.settings import Given, load, shown
+from gossamer.identity.encryption import Seal
 from unlockers.providers import KEY, Stub, Target, problem
 
 SRC = Path(__file__).parents[2] / "src"
@@ -232,7 +232,7 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
     assert settings.unlocker_key == "${env:GOSSAMER_UNLOCKER_KEY}"
     assert KEY not in repr(shown(settings))
     setup, _ = prepare(Job(targets=["http://e.example/"], settings=settings))
-    kept = submitted.pack(setup, Seal(None, 1))
+    kept = job_payload.pack(setup, Seal(None, 1))
     assert b"UNLOCKER_KEY" not in kept
     mine = load(
         folder=tmp_path,
@@ -242,7 +242,7 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
             "GOSSAMER_CREDITS_DAILY": "20",
         },
     )
-    theirs = submitted.unpack(kept, mine, "redis://s", "seg", lambda: Seal(None, 1)).job.settings
+    theirs = job_payload.unpack(kept, mine, "redis://s", "seg", lambda: Seal(None, 1)).job.settings
     assert (theirs.unlocker, theirs.unlocker_key) == ("zenrows?at_once=9&render=true", "${env:GOSSAMER_UNLOCKER_KEY}")
     assert theirs.credits_daily == 20
     assert lent("zenrows", "https://evil.example/?u={url}&k={key}") == "zenrows"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gossamer import url as urls
 from gossamer.errors import UsageError
-from gossamer.scope import MODES, Scope
-from gossamer.verdict import SKIPS
+from gossamer.model.verdict import SKIPS
+from gossamer.url.scope import MODES, Scope
 
 TODAY = date(2026, 3, 15)
 

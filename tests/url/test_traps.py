@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.traps import RULES, growing, trap
+from gossamer.url.traps import RULES, growing, trap
 
 TODAY = date(2026, 3, 15)
 GOOD = [

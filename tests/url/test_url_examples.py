@@ -7,14 +7,14 @@ from types import ModuleType
 
 import pytest
 
-from gossamer import scope, traps, url
+from gossamer import url
 from gossamer.identity import cookies
-from gossamer.parsing import encodings, labels
-from gossamer.url import domains, tracking
+from gossamer.parsing import encoding_labels, encodings
+from gossamer.url import domains, scope, tracking, traps
 
 
 @pytest.mark.parametrize(
-    "module", [url, tracking, domains, scope, traps, encodings, labels, cookies], ids=lambda m: m.__name__
+    "module", [url, tracking, domains, scope, traps, encodings, encoding_labels, cookies], ids=lambda m: m.__name__
 )
 def test_examples(module: ModuleType) -> None:
     result = doctest.testmod(module)

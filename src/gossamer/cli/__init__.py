@@ -25,7 +25,7 @@ def main() -> None:
             print(f"gossamer {__version__}", flush=True)
             return
         sys.argv[1:] = ["version"]  # where it fails, the tree knows what to say
-    from gossamer.cli.tree import run
+    from gossamer.cli.commands import run
 
     try:
         code = run(sys.argv[1:])

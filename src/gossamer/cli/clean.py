@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cleaning import Cleaned
-    from gossamer.settings import Settings
+    from gossamer.app.cleanup import Cleaned
+    from gossamer.config.settings import Settings
 
 OneCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Only this crawl (default: all).")]
 What = Annotated[list[str] | None, Option("--what", metavar="PART", help="Only this part; repeatable.")]
@@ -26,8 +26,8 @@ def clean(
     """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may still go on."""
     import msgspec
 
-    from gossamer.cli.show import amount, put_json, put_table, remark
-    from gossamer.units import seconds
+    from gossamer.cli.printing import amount, put_json, put_table, remark
+    from gossamer.config.value_parsers import seconds
 
     try:
         age = None if older is None else seconds(older)
@@ -48,9 +48,9 @@ def clean(
 async def _clean(
     settings: Settings, what: list[str] | None, older: float | None, crawl: str | None, dry: bool
 ) -> list[Cleaned]:
-    from gossamer import cleaning
-    from gossamer.fleet import residue
+    from gossamer.app import cleanup
+    from gossamer.fleet import broker_cleanup
 
     async with opened(settings) as store:
-        more = {"queues": residue.PART}
-        return await cleaning.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry, more=more)
+        more = {"queues": broker_cleanup.PART}
+        return await cleanup.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry, more=more)

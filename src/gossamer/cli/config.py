@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
 
 Folder = Annotated[str, Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
 
@@ -14,8 +14,8 @@ def show(
     folder: Folder = ".", data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
     """The settings in force, with secrets masked."""
-    from gossamer.cli.show import put_json, put_table
-    from gossamer.settings import shown
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.settings import shown
 
     values = shown(read_settings(data, store, setting, folder=folder))
     if as_json:
@@ -38,7 +38,7 @@ def schema() -> int:
     """The JSON Schema of gossamer.toml."""
     import json
 
-    from gossamer.settings import schema as made
+    from gossamer.config.settings import schema as made
 
     print(json.dumps(made(), indent=2))
     return 0

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import read_settings
-from gossamer.cli.words import Argument, Option, shown_command, typed
+from gossamer.cli.parameters import Argument, Option, shown_command, typed
+from gossamer.config.redaction import mask, register, register_header, register_in, secretive
 from gossamer.errors import UsageError
-from gossamer.masking import mask, register, register_header, register_in, secretive
-from gossamer.patterns import TIMEOUT_S, Searcher, compile_, timed
+from gossamer.url.patterns import TIMEOUT_S, Searcher, compile_, timed
 
 if TYPE_CHECKING:
-    from gossamer.job import Job, Output
-    from gossamer.settings import Settings
-    from gossamer.summary import Summary
+    from gossamer.app.job import Job, Output
+    from gossamer.config.settings import Settings
+    from gossamer.model.summary import Summary
 
 HELP = {
     "store": "A shared store (valkey://...) instead of the data folder's own.",
@@ -113,7 +113,7 @@ def flag(setting: str) -> str:
 
 def crawl(**words: Any) -> int:
     """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
-    from gossamer.cli.running import Runner
+    from gossamer.cli.run import Runner
 
     job = job_of(words)
     warn(job.settings, words["quiet"])
@@ -125,7 +125,7 @@ def crawl(**words: Any) -> int:
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError, ConfigError."""
-    from gossamer.job import Job
+    from gossamer.app.job import Job
     from gossamer.sinks.files import place
 
     if not words["targets"]:
@@ -155,14 +155,14 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
     """`--fail-on`, checked."""
-    from gossamer.pipeline.gates import parse
+    from gossamer.items.gates import parse
 
     return [parse(text).text for text in texts]
 
 
 def time_of(option: str, text: str | None) -> float | None:
     """A time, in seconds."""
-    from gossamer.units import seconds
+    from gossamer.config.value_parsers import seconds
 
     try:
         return None if text is None else max(seconds(text), 1.0)
@@ -172,7 +172,7 @@ def time_of(option: str, text: str | None) -> float | None:
 
 def settings_of(words: dict[str, Any]) -> Settings:
     """The settings: gossamer.toml beside the site files (else here), the environment, -s, the options."""
-    from gossamer.settings import Given
+    from gossamer.config.settings import Given
 
     more = [Given(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])]
     return read_settings(pairs=words["setting"], more=more, folder=folder_of(words["targets"]))
@@ -192,14 +192,14 @@ def folder_of(targets: list[str]) -> Path:
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
     """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
-    from gossamer.job import Output
+    from gossamer.app.job import Output
     from gossamer.sinks.formats import parse
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
     specs = [*(output.spec for output in found), *filter(None, [words["pages"], words["attempts"], words["graph"]])]
     if shared:
-        from gossamer.submitted import shareable
+        from gossamer.app.job_payload import shareable
 
         shareable(specs)
         return found
@@ -249,12 +249,12 @@ def again(words: list[str]) -> list[str]:
 
 def warn(settings: Settings, quiet: bool) -> None:
     """What a person should know before it begins."""
-    from gossamer.cli.show import remark
+    from gossamer.cli.printing import remark
 
     if settings.ignore_robots:  # also with --quiet: it is no remark
         remark(IGNORED.format(""))
     if settings.proxies:
-        from gossamer.proxying import lists
+        from gossamer.app.proxy_setup import lists
 
         found = lists(settings)
         for path, number, reason in found.bad[:10]:
@@ -271,7 +271,7 @@ def warn(settings: Settings, quiet: bool) -> None:
 
 def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
     """Name the patterns that run with a time limit."""
-    from gossamer.cli.show import remark
+    from gossamer.cli.printing import remark
 
     for one in timed(patterns):
         remark(
@@ -284,7 +284,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     """Sites that ignore robots.txt are named, also with --quiet; those that keep their items themselves leave stdout alone."""
     import msgspec
 
-    from gossamer.cli.show import remark
+    from gossamer.cli.printing import remark
     from gossamer.sites import load_all
 
     sites = load_all(job.targets, job.args)
@@ -305,10 +305,10 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Print the summary; the exit code."""
-    from gossamer.cli.running import nothing
-    from gossamer.cli.show import named, put_json, remark
+    from gossamer.app.gate_setup import missed
+    from gossamer.cli.printing import named, put_json, remark
+    from gossamer.cli.run import nothing
     from gossamer.cli.summaries import RETRYABLE, put_summary
-    from gossamer.judging import missed
 
     put_summary(summary, words["quiet"] or words["json"])
     if words["json"]:

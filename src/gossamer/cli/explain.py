@@ -6,21 +6,21 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.conclusion import Gate
+from gossamer.cli.explain_conclusion import Gate
+from gossamer.cli.explain_turn import answered, turn
 from gossamer.cli.hosts import spent
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, only, opened, read_settings
-from gossamer.cli.turn import answered, turn
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gossamer.config.settings import Settings
     from gossamer.frontier.crawls import Record
     from gossamer.frontier.locate import Place
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
     from gossamer.sites import LoadedSite
+    from gossamer.store.store import Store
 
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Meant = Annotated[
@@ -38,7 +38,7 @@ def explain(
     setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""
-    from gossamer.cli.show import put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
 
     told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth, page))
     if as_json:
@@ -83,7 +83,7 @@ async def tell(
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
     """The crawl that was named; else, where there are several, the one begun last of those that met the URL's host."""
     from gossamer import url as urls
-    from gossamer.frontier.census import Census
+    from gossamer.frontier.stats import Census
 
     census = Census(store)
     names = await census.crawls.names()
@@ -98,7 +98,7 @@ class Teller:
     """Asks each gate of one crawl about a URL."""
 
     def __init__(self, store: Store, settings: Settings, name: str) -> None:
-        from gossamer.frontier.census import Census
+        from gossamer.frontier.stats import Census
 
         self.store, self.settings, self.name = store, settings, name
         self.census = Census(store)
@@ -110,11 +110,11 @@ class Teller:
         import msgspec
 
         from gossamer import url as urls
-        from gossamer.assemble import cold as cold_of
-        from gossamer.assemble import key as key_of
-        from gossamer.cli.conclusion import conclusion
-        from gossamer.cli.history import last_attempts
-        from gossamer.settings import Settings
+        from gossamer.app.wiring import cold as cold_of
+        from gossamer.app.wiring import key as key_of
+        from gossamer.cli.explain_conclusion import conclusion
+        from gossamer.cli.explain_history import last_attempts
+        from gossamer.config.settings import Settings
 
         url = urls.split_credentials(typed)[0]
         record = await self.census.crawls.need(self.name)
@@ -144,9 +144,9 @@ class Teller:
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
         """The pure filters, as `add` applies them."""
-        from gossamer.assemble import scope
-        from gossamer.job import Job
-        from gossamer.seeding import prepare
+        from gossamer.app.job import Job
+        from gossamer.app.seeding import prepare
+        from gossamer.app.wiring import scope
         from gossamer.sites import load_all
 
         targets = [target for target in record.spec.targets if target != "-"]
@@ -167,10 +167,10 @@ class Teller:
 
     async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[Gate]:
         """What the page that links to it says: nofollow, of the link or of all its links."""
-        from gossamer.job import Job
+        from gossamer.app.dry_run import try_one
+        from gossamer.app.job import Job
         from gossamer.parsing.html import directives
         from gossamer.parsing.links import links
-        from gossamer.trial import try_one
 
         trial = await try_one(Job(targets=[], settings=self.settings), page)
         if trial.page is None:
@@ -187,7 +187,7 @@ class Teller:
     async def _address(self, url: str) -> Gate:
         """As the egress guard would decide now."""
         from gossamer.egress.resolver import Refused, Resolver
-        from gossamer.request import split
+        from gossamer.model.request import split
 
         resolver = Resolver(self.settings.allow_private, self._typed)
         try:
@@ -201,7 +201,7 @@ class Teller:
         return Gate("address", "pass", ", ".join(found.addresses))
 
     def _duplicate(self, url: str, place: Place, attempts: list[dict[str, Any]]) -> Gate:
-        from gossamer.masking import mask
+        from gossamer.config.redaction import mask
 
         if place.state == "unknown":
             return Gate("seen before", "pass", "its canonical form was not met yet")
@@ -211,7 +211,7 @@ class Teller:
         return Gate("seen before", "known", "it was taken in; further links to it are counted as duplicate")
 
     async def _budget(self, url: str, place: Place) -> Gate:
-        from gossamer.request import split
+        from gossamer.model.request import split
 
         view = await self.census.host(split(url)[1])
         held = next((one for one in view.crawls if one.crawl == self.name), None)
@@ -231,7 +231,7 @@ class Teller:
 
     def _of_a_host(self) -> str:
         """The limits of one host, in words."""
-        from gossamer.cli.show import amount, duration
+        from gossamer.cli.printing import amount, duration
 
         most, longest = self.settings.host_bytes, self.settings.host_time
         said = [f"at most {amount(most)} (--host-bytes)"] if most is not None else []
@@ -241,13 +241,13 @@ class Teller:
     async def _session(self, url: str) -> list[Gate]:
         """Who is logged in there, where its site says that somebody is."""
         from gossamer.cli.sessions import line, told
-        from gossamer.patterns import found
-        from gossamer.request import split
-        from gossamer.sites import acting
+        from gossamer.model.request import split
+        from gossamer.sites import host_rules
+        from gossamer.url.patterns import found
 
         _, host, path = split(url)
         login = next(
-            (one.site.session for one in self._sites if one.name == acting.needs(self._sites, host).session), None
+            (one.site.session for one in self._sites if one.name == host_rules.needs(self._sites, host).session), None
         )
         if login is None:
             return []
@@ -259,30 +259,30 @@ class Teller:
 
     async def _robots(self, url: str, user_agent: str) -> Gate:
         """robots.txt as the frontier keeps it: the line that decides, with its number."""
-        from gossamer.frontier.keys import bucket_of
         from gossamer.frontier.verbs import Frontier
-        from gossamer.politeness import access
-        from gossamer.request import split
-        from gossamer.sites import acting
+        from gossamer.model.request import split
+        from gossamer.politeness import robots_access
+        from gossamer.sites import host_rules
+        from gossamer.store.keys import bucket_of
 
         if self.settings.ignore_robots:
             return Gate("robots.txt", "pass", "not asked: --ignore-robots")
         scheme, host, _ = split(url)
-        if not acting.needs(self._sites, host).robots:
+        if not host_rules.needs(self._sites, host).robots:
             return Gate("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
         known = (await self.census.host(host)).robots.get(scheme)
         if known is None:
             return Gate("robots.txt", "unknown", "not read yet; it is read before the host's first page")
         version = int(known["version"])
         if version < 0:
-            closed = access.CLOSED.get(version, access.CLOSED[access.UNREACHABLE])
+            closed = robots_access.CLOSED.get(version, robots_access.CLOSED[robots_access.UNREACHABLE])
             return Gate("robots.txt", closed.skip or closed.error or "robots", closed.detail)
-        if version == access.OPEN:
+        if version == robots_access.OPEN:
             return Gate("robots.txt", "pass", "the host has none, or allows all")
         kept = await Frontier(self.store, self.name).rules(bucket_of(host, self.store.buckets), host, scheme[4:] or "h")
         if kept is None:
             return Gate("robots.txt", "unknown", "its rules have aged out; they are read again before the next page")
-        robots = access.rules(kept)
+        robots = robots_access.rules(kept)
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()
         line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
         return Gate("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)

@@ -6,11 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Crawl, Json, Quiet, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Argument
+from gossamer.cli.parameters import Argument
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
 
 Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
@@ -26,9 +26,9 @@ def weight(
 
 
 async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.show import tell
+    from gossamer.cli.printing import tell
     from gossamer.frontier.crawls import Crawls
-    from gossamer.frontier.tasks import Tasks
+    from gossamer.state.fleet_crawls import Tasks
 
     async with opened(settings) as store:
         record = await Crawls(store).need(name)
@@ -45,12 +45,12 @@ def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = Fals
 async def _listed(settings: Settings, as_json: bool) -> int:
     import msgspec
 
-    from gossamer.cli.show import amount, put_json, put_table, remark
-    from gossamer.frontier.crew import Crew, Refusals
-    from gossamer.frontier.malformed import MalformedMessages
-    from gossamer.frontier.malformed import told as of_malformed
-    from gossamer.frontier.scores import Scores
+    from gossamer.cli.printing import amount, put_json, put_table, remark
     from gossamer.politeness.scores import merit, read
+    from gossamer.state.malformed_messages import MalformedMessages
+    from gossamer.state.malformed_messages import told as of_malformed
+    from gossamer.state.scores import Scores
+    from gossamer.state.workers import Crew, Refusals
 
     async with opened(settings) as store:
         crew = Crew(store)
@@ -96,7 +96,7 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
 def since(moment: float, now: float) -> str:
     """How long ago; of a record that could not be read nobody knows."""
-    from gossamer.cli.show import duration
+    from gossamer.cli.printing import duration
 
     return duration(now - moment if moment else None)
 
@@ -123,8 +123,8 @@ def stop(
 
 
 async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.show import tell
-    from gossamer.frontier.crew import Crew
+    from gossamer.cli.printing import tell
+    from gossamer.state.workers import Crew
 
     async with opened(settings) as store:
         told = await Crew(store).order(name, what)

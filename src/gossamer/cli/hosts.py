@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, hosts_of, opened, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.census import HostView, Queued
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.frontier.stats import HostView, Queued
 
 For = Annotated[str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")]
 Delay = Annotated[str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")]
@@ -31,8 +31,8 @@ def pause(
     as_json: Json = False,
 ) -> int:  # fmt: skip
     """No request to the host, in any crawl; what is under way ends."""
-    from gossamer.frontier.steer import FOR_EVER
-    from gossamer.units import span
+    from gossamer.config.value_parsers import span
+    from gossamer.frontier.operator import FOR_EVER
 
     try:
         wait = span(how_long) if how_long is not None else FOR_EVER
@@ -63,7 +63,7 @@ def rate(
     as_json: Json = False,
 ) -> int:
     """Fix the delay of a host, or of all that a site file names, in any crawl; a Crawl-delay stays the floor."""
-    from gossamer.units import seconds
+    from gossamer.config.value_parsers import seconds
 
     try:
         fixed = None if delay == "auto" else seconds(delay)
@@ -83,7 +83,7 @@ def rate(
 
 def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
     """What was done to a host, for programs or for people; the exit code."""
-    from gossamer.cli.show import put_json
+    from gossamer.cli.printing import put_json
 
     if as_json:
         put_json({**facts, "said": said})
@@ -93,12 +93,12 @@ def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
-    from gossamer.cli.proxied import cooling
+    from gossamer.cli.doctor_proxies import cooling
+    from gossamer.cli.printing import put_json, put_table
     from gossamer.cli.rungs import learned, line
     from gossamer.cli.sessions import line as session
     from gossamer.cli.sessions import told
-    from gossamer.cli.show import put_json, put_table
-    from gossamer.frontier.census import Census
+    from gossamer.frontier.stats import Census
 
     async with opened(settings) as store:
         view, rungs = await Census(store).host(host), await learned(store, host)
@@ -127,7 +127,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
     """The last blocks met there, in the attempts logs that lie in our data folder; the latest of a crawl first."""
-    from gossamer.cli.history import last_blocks
+    from gossamer.cli.explain_history import last_blocks
 
     found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
     return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]
@@ -135,7 +135,7 @@ def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
 
 def lines(view: HostView) -> list[tuple[str, str]]:
     """What is known of a host, for people."""
-    from gossamer.cli.show import duration
+    from gossamer.cli.printing import duration
 
     fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
     out = [
@@ -159,15 +159,15 @@ def lines(view: HostView) -> list[tuple[str, str]]:
 
 def paused(left: float) -> str:
     """A host's pause, in words."""
-    from gossamer.cli.show import duration
-    from gossamer.frontier.steer import FOR_EVER
+    from gossamer.cli.printing import duration
+    from gossamer.frontier.operator import FOR_EVER
 
     return "paused until it is resumed" if left > FOR_EVER / 2 else f"paused, {duration(left)} left"
 
 
 def spent(held: Queued) -> str:
     """What a crawl had of a host, where it has limits on that."""
-    from gossamer.cli.show import amount, duration
+    from gossamer.cli.printing import amount, duration
 
     said = [f"{amount(held.bytes)} received"] if held.bytes else []
     said += [f"{duration(held.seconds)} since its first request"] if held.seconds is not None else []
@@ -176,7 +176,7 @@ def spent(held: Queued) -> str:
 
 def breaker(view: HostView) -> str:
     """Its circuit breaker, in words."""
-    from gossamer.cli.show import duration
+    from gossamer.cli.printing import duration
     from gossamer.politeness.breaker import Breaker
 
     now = round(view.now * 1000)
@@ -213,8 +213,8 @@ def plain(view: HostView) -> dict[str, Any]:
 
 def robots(known: dict[str, float]) -> str:
     """What is known of an origin's robots.txt, in words."""
-    from gossamer.cli.show import duration
-    from gossamer.politeness.access import CLOSED, OPEN
+    from gossamer.cli.printing import duration
+    from gossamer.politeness.robots_access import CLOSED, OPEN
 
     version = int(known["version"])
     if version == OPEN:
@@ -228,7 +228,7 @@ def robots(known: dict[str, float]) -> str:
 
 def lane(heap: str) -> str:
     """Whose workers a host waits for, where that is not what is usual."""
-    from gossamer.frontier.lanes import parts
+    from gossamer.state.lane_stats import parts
 
     name, region, hard = parts(heap)
     said = [f"lane {name}"] if name != "http" else []
@@ -239,8 +239,8 @@ def lane(heap: str) -> str:
 
 async def _rate(settings: Settings, hosts: list[str], delay: float | None, per_host: int | None) -> int | None:
     """Fix the delay of hosts and, where it is given, how many at once; what of the latter is fixed then for the first that has it."""
-    from gossamer.frontier.census import Census
-    from gossamer.frontier.steer import Steer
+    from gossamer.frontier.operator import Steer
+    from gossamer.frontier.stats import Census
 
     async with opened(settings) as store:
         steer = Steer(store)
@@ -252,7 +252,7 @@ async def _rate(settings: Settings, hosts: list[str], delay: float | None, per_h
 
 
 async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:
-    from gossamer.frontier.steer import Steer
+    from gossamer.frontier.operator import Steer
 
     async with opened(settings) as store:
         steer = Steer(store)

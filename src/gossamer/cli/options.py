@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Given, Settings
+    from gossamer.config.settings import Given, Settings
+    from gossamer.store.store import Store
 
 Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
 StoreUrl = Annotated[str | None, Option("--store", metavar="URL", help="A shared store instead of the folder's.")]
@@ -31,7 +31,7 @@ def read_settings(
     folder: str | Path = ".",
 ) -> Settings:  # fmt: skip
     """The settings in force for a verb."""
-    from gossamer.settings import Given, load
+    from gossamer.config.settings import Given, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
     given += [
@@ -42,7 +42,7 @@ def read_settings(
 
 def parse_pair(text: str) -> Given:
     """`-s name=value`."""
-    from gossamer.settings import Given
+    from gossamer.config.settings import Given
 
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -53,7 +53,7 @@ def parse_pair(text: str) -> Given:
 def authority(text: str) -> str:
     """The host of a URL, or the host as typed, in the form that the frontier knows."""
     from gossamer import url
-    from gossamer.request import split
+    from gossamer.model.request import split
 
     found = url.parse(text if "://" in text else f"http://{text}/")
     host = split(found)[1].rpartition("@")[2] if found and found.startswith(("http://", "https://")) else "*"
@@ -69,7 +69,7 @@ def hosts_of(text: str) -> list[str]:
     if not os.path.isfile(text):
         raise UsageError(f"there is no site file {text}; a host of such a name is written https://{text}")
     from gossamer.sites import load_all
-    from gossamer.sites.acting import hosts
+    from gossamer.sites.host_rules import hosts
 
     if not (found := [host for site in load_all([text]) for host in hosts(site)]):
         raise UsageError(f"{text} names no host: give it hosts=[...] or seeds=[...]")
@@ -88,7 +88,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
         raise UsageError(
             f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
         )
-    from gossamer.assemble import open_store
+    from gossamer.app.wiring import open_store
 
     store, embedded = await open_store(settings)
     try:

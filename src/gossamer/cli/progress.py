@@ -6,12 +6,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gossamer.cli.show import amount, clean, console, dumb, duration, named, remark
+from gossamer.cli.printing import amount, clean, console, dumb, duration, named, remark
 from gossamer.cli.summaries import RETRYABLE, share
 
 if TYPE_CHECKING:
-    from gossamer.door import Live
-    from gossamer.summary import Summary
+    from gossamer.app.runner import Live
+    from gossamer.model.summary import Summary
 
 EVERY = 10.0
 HOSTS = 5

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, only_of, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
 
 HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Of this host alone.")]
 Status = Annotated[str | None, Option("--status", metavar="N", help="With this HTTP status: 404, or 4xx.")]
@@ -51,8 +51,8 @@ def items(
     as_json: Json = False,
 ) -> int:  # fmt: skip
     """The items that a crawl kept. `--confirm-gone` marks those that its last run did not meet."""
-    from gossamer.assets import told_of
-    from gossamer.querying.filters import all_of
+    from gossamer.app.query.filters import all_of
+    from gossamer.items.assets import told_of
 
     settings = read_settings(data, None, setting)
     folder = folder_of(Path(settings.data), crawl)
@@ -73,8 +73,8 @@ def items(
 def _confirm_gone(settings: Settings, folder: Path, dry_run: bool, as_json: bool) -> int:
     import asyncio
 
-    from gossamer.cli.show import put_json, remark
-    from gossamer.confirming import confirm_gone
+    from gossamer.app.confirm_gone import confirm_gone
+    from gossamer.cli.printing import put_json, remark
 
     found = asyncio.run(confirm_gone(settings, folder.name, dry_run=dry_run))
     if as_json:
@@ -93,9 +93,9 @@ def attempts(
     since: Since = None, where: Where = None, limit: Limit = None, data: Data = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """The requests that a crawl made, or what they were by provider, hour, host, reason, rung."""
-    from gossamer.querying.filters import all_of
-    from gossamer.querying.reports import BY
-    from gossamer.units import nearest
+    from gossamer.app.query.filters import all_of
+    from gossamer.app.query.reports import BY
+    from gossamer.config.value_parsers import nearest
 
     if by is not None and by not in BY:
         raise UsageError(f"--by {by}: there is {', '.join(BY)}{nearest(by, BY)}")
@@ -115,10 +115,10 @@ def export(
     since: Since = None, where: Where = None, data: Data = None, setting: Setting = None, as_json: Json = False,
 ) -> int:  # fmt: skip
     """Write what a crawl kept to a file of any format."""
-    from gossamer.cli.show import put_json
-    from gossamer.frontier.living import spared
-    from gossamer.querying.filters import all_of
-    from gossamer.querying.writing import inferred, write
+    from gossamer.app.query.filters import all_of
+    from gossamer.app.query.writing import inferred, write
+    from gossamer.cli.printing import put_json
+    from gossamer.frontier.crawl_lock import spared
     from gossamer.sinks.formats import parse
 
     if what not in ("items", "attempts", "pages"):
@@ -152,7 +152,7 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 def sources(folder: Path) -> list[str]:
     """The outputs of a crawl, as after -o."""
-    from gossamer.sites.noted import NAME, noted
+    from gossamer.sites.manifest import NAME, noted
 
     return noted(folder).outputs if (folder / NAME).exists() else []
 
@@ -160,8 +160,8 @@ def sources(folder: Path) -> list[str]:
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same. `natural`: values have the types of
     the output, not those of JSON."""
+    from gossamer.app.query.sources import natural_rows_of, rows_of
     from gossamer.errors import ConfigError
-    from gossamer.querying.sources import natural_rows_of, rows_of
 
     if what == "attempts":
         path = folder / "attempts.jsonl"
@@ -188,8 +188,8 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
 
 def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:
     """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no row has the field."""
-    from gossamer.querying.filters import field_of, senseless
-    from gossamer.units import nearest
+    from gossamer.app.query.filters import field_of, senseless
+    from gossamer.config.value_parsers import nearest
 
     for text in wheres or ():
         if why := senseless(text, kept(folder, what)):
@@ -209,7 +209,7 @@ def put(
     rows: Iterable[dict[str, Any]], limit: int | None, as_json: bool, heads: tuple[str, ...], only: bool = False
 ) -> None:
     """Rows, one a line; a table has the fields of the first rows. `only`: no other fields than `heads`."""
-    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
         for row in islice(rows, limit or None):
@@ -230,8 +230,8 @@ def put(
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
     """The attempts summed up."""
-    from gossamer.cli.show import amount, named, put_json, put_table
-    from gossamer.querying.reports import report
+    from gossamer.app.query.reports import report
+    from gossamer.cli.printing import amount, named, put_json, put_table
 
     lines = report(rows, by)
     if as_json:

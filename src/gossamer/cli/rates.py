@@ -6,11 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Argument
+from gossamer.cli.parameters import Argument
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
 
 What = Annotated[
     str | None, Argument(metavar="[LANE|fleet]", help="The workers of a lane, or all; without: shows the caps.")
@@ -23,22 +23,22 @@ def rate(
     as_json: Json = False,
 ) -> int:  # fmt: skip
     """Cap the requests a second of a lane, or of the whole fleet, from now on."""
-    from gossamer import units
+    from gossamer.config import value_parsers
 
     settings = read_settings(data, store, setting)
     if what is None or n is None:
         return asyncio.run(_show(settings, what, as_json))
     try:
-        units.lane(what)
-        cap = None if n == "none" else units.rate(n)
+        value_parsers.lane(what)
+        cap = None if n == "none" else value_parsers.rate(n)
     except ValueError as error:
         raise UsageError(f"gossamer rate {what} {n}: {error}, or none") from None
     return asyncio.run(_set(settings, what, cap, as_json))
 
 
 async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
-    from gossamer.cli.show import put_json, put_table, remark
-    from gossamer.frontier.rates import Rates
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.state.rates import Rates
 
     async with opened(settings) as store:
         caps = await Rates(store).all()
@@ -53,9 +53,9 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
 
 
 async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) -> int:
-    from gossamer.cli.show import put_json, remark
-    from gossamer.frontier.crew import Crew
-    from gossamer.frontier.rates import FLEET, Rates
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.state.rates import FLEET, Rates
+    from gossamer.state.workers import Crew
 
     async with opened(settings) as store:
         await Rates(store).set(what, cap)

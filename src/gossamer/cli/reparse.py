@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Quiet, Setting, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.reparsing.running import Run, State, Told
+    from gossamer.app.reparse.runner import Run, State, Told
     from gossamer.sites.loading import LoadedSite
-    from gossamer.sites.noted import Noted
+    from gossamer.sites.manifest import Noted
 
 Archive = Annotated[
     str | None, Option("--archive", metavar="PATH", help="Stored pages: a WARC, a folder of them, objects, s3://...")
@@ -41,8 +41,8 @@ def reparse(
     setting: Setting = None, as_json: Json = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Run site functions over stored pages and compare the items."""
-    from gossamer.cli.show import put_json
-    from gossamer.process import settle_in
+    from gossamer.app.interpreter import settle_in
+    from gossamer.cli.printing import put_json
 
     run = made(
         crawl, archive, site or [], output or [], overwrite or [], old, processes, argument or [], fresh, data, setting
@@ -65,10 +65,10 @@ def made(
     processes: str | None, argument: list[str], fresh: bool, data: str | None, setting: list[str] | None,
 ) -> Run:  # fmt: skip
     """The run that the words ask for."""
+    from gossamer.app.reparse.runner import Run
     from gossamer.cli.crawl import arguments_of
-    from gossamer.reparsing.running import Run
     from gossamer.sites import load_all
-    from gossamer.sites.noted import Noted, noted
+    from gossamer.sites.manifest import Noted, noted
 
     settings = read_settings(data, None, setting)
     folder = named(Path(settings.data), crawl, archive)
@@ -93,11 +93,11 @@ def made(
 def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
     """The JSON lines of the items to compare with: those of `--old`, else of the first output of the crawl that can be read. Rows of other
     formats are copied into the folder of the run."""
+    from gossamer.app.query.sources import retyped, rows_of
+    from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
-    from gossamer.querying.sources import retyped, rows_of
     from gossamer.sinks.formats import parse
     from gossamer.sinks.jsonl import encode
-    from gossamer.storing import item_columns
 
     if old is not None and (Path(old).is_file() and not old.endswith((".csv", ".sqlite"))):
         return Path(old)
@@ -129,7 +129,7 @@ def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSi
 
 def named(data: Path, crawl: str | None, archive: str | None) -> Path:
     """The folder of the crawl meant."""
-    from gossamer.sites.noted import NAME, noted
+    from gossamer.sites.manifest import NAME, noted
 
     if crawl is not None:
         if not (data / crawl).is_dir():
@@ -171,7 +171,7 @@ def local(archive: str, folder: Path) -> Path:
         return Path(archive)
     import xxhash
 
-    from gossamer.sinks.away import Away
+    from gossamer.sinks.object_store import Away
 
     away, there = Away(archive), folder / "fetched" / xxhash.xxh3_64_hexdigest(archive.encode())[:6]
     for name, size in away.names():
@@ -186,7 +186,7 @@ def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
     """A file that a crawl writes, or goes on writing, or that is compared with, is none to write to; tables take items by key."""
     import os
 
-    from gossamer.frontier.living import spared
+    from gossamer.frontier.crawl_lock import spared
     from gossamer.sinks.formats import parse
 
     path, form = parse(spec)
@@ -216,7 +216,7 @@ class Shown:
     """Progress on stderr."""
 
     def __init__(self, quiet: bool) -> None:
-        from gossamer.cli.show import dumb
+        from gossamer.cli.printing import dumb
 
         self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
 
@@ -246,8 +246,8 @@ class Shown:
 
 def put(told: Told) -> None:
     """What came of it, for people."""
-    from gossamer.cli.show import named as pairs
-    from gossamer.cli.show import put_table
+    from gossamer.cli.printing import named as pairs
+    from gossamer.cli.printing import put_table
 
     rows: list[tuple[str, Any]] = [
         ("read", told.read), ("pages", told.pages), ("passed over", told.passed), ("items", told.items), ("kept aside", told.rejected),

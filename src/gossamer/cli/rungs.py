@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, opened, read_settings
-from gossamer.cli.words import Argument
+from gossamer.cli.parameters import Argument
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.store.store import Store
 
 Rung = Annotated[
     str, Argument(metavar="RUNG", help="plain, impersonated, ..., or auto: learned, what was learned is forgotten.")
@@ -23,7 +23,7 @@ def rung(
 ) -> int:
     """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
     from gossamer.cli.hosts import say
-    from gossamer.units import RUNGS
+    from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):
         raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
@@ -36,8 +36,8 @@ def rung(
 async def _fix(settings: Settings, host: str, name: str) -> None:
     import msgspec
 
-    from gossamer.frontier.learning import Learning
     from gossamer.politeness.ladder import Ladder
+    from gossamer.state.learned_rungs import Learning
 
     async with opened(settings) as store:
         await Learning(store).learn(
@@ -47,8 +47,8 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 async def learned(store: Store, host: str) -> dict[str, Any]:
     """What is known of a host's rungs: `fixed`, `rung`, `why`, and by class of paths where that differs; {} for nothing."""
-    from gossamer.frontier.learning import Learning
     from gossamer.politeness.ladder import RUNGS, Ladder
+    from gossamer.state.learned_rungs import Learning
 
     held = Ladder.of(await Learning(store).known(host))
     if held == Ladder():

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.schedules import Entry, Schedule, Schedules, Task
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.state.schedules import Entry, Schedule, Schedules, Task
+    from gossamer.store.store import Store
 
 Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
@@ -60,9 +60,9 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def add(**words: Any) -> int:
     """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
-    from gossamer.cli.agenda import utc
-    from gossamer.cli.show import remark, tell
-    from gossamer.scheduler.making import check
+    from gossamer.cli.printing import remark, tell
+    from gossamer.cli.schedule_list import utc
+    from gossamer.scheduler.jobs import check
 
     schedule = schedule_of(words)
     cron = check(schedule)
@@ -81,8 +81,8 @@ def add(**words: Any) -> int:
 
 def for_a_fleet(task: Task) -> None:
     """Say which outputs only a scheduler with --here can write."""
-    from gossamer.cli.show import remark
-    from gossamer.submitted import shareable
+    from gossamer.app.job_payload import shareable
+    from gossamer.cli.printing import remark
 
     try:
         shareable([spec for spec, _ in task.outputs])
@@ -95,8 +95,8 @@ vars(add)["__signature__"] = signature()
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """List schedules: when each is due next, its last run and what became of it."""
-    from gossamer.cli.agenda import rows_of
-    from gossamer.cli.show import put_json, put_table, remark
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.cli.schedule_list import rows_of
 
     settings = read_settings(data, store, setting)
     rows, leader = asyncio.run(rows_of(settings))
@@ -136,7 +136,7 @@ def resume(
 
 
 def _said(name: str, what: str, as_json: bool) -> int:
-    from gossamer.cli.show import put_json
+    from gossamer.cli.printing import put_json
 
     if as_json:
         put_json({"schedule": name, "did": what, "said": f"{name} is {what}"})
@@ -161,9 +161,9 @@ def run(
 
 def schedule_of(words: dict[str, Any]) -> Schedule:
     """The schedule that the words ask for. Raises UsageError."""
-    from gossamer import units
-    from gossamer.frontier.schedules import Schedule
-    from gossamer.revisit.due import MISSED, OVERLAP
+    from gossamer.config import value_parsers
+    from gossamer.recrawl.due_times import MISSED, OVERLAP
+    from gossamer.state.schedules import Schedule
 
     def read(option: str, how: Any, default: Any) -> Any:
         if words[option] is None:
@@ -179,21 +179,21 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     if missed not in MISSED or (colon and missed != "all"):
         raise UsageError(f"--missed {words['missed']!r}: it is run, skip, all (at most 10) or all:N")
     try:
-        bound = units.count(1, 1000, most) if colon else 10
+        bound = value_parsers.count(1, 1000, most) if colon else 10
     except ValueError as error:
         raise UsageError(f"--missed {words['missed']!r}: {error}") from None
     return Schedule(
         name=words["name"], cron=words["cron"], zone="UTC" if words["tz"] is None else words["tz"],
-        jitter=read("jitter", units.seconds, 0.0), spread=read("spread", units.seconds, 0.0), missed=missed, most=bound,
-        overlap=read("overlap", lambda value: units.one_of(OVERLAP, value), "skip"), task=task_of(words),
+        jitter=read("jitter", value_parsers.seconds, 0.0), spread=read("spread", value_parsers.seconds, 0.0), missed=missed, most=bound,
+        overlap=read("overlap", lambda value: value_parsers.one_of(OVERLAP, value), "skip"), task=task_of(words),
     )  # fmt: skip
 
 
 def task_of(words: dict[str, Any]) -> Task:
     """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError, ConfigError."""
     from gossamer.cli.options import parse_pair
-    from gossamer.frontier.schedules import Task
     from gossamer.sinks.files import place
+    from gossamer.state.schedules import Task
 
     gates = crawls.gates_of(words["fail_on"] or ())
     options: dict[str, Any] = {}
@@ -238,7 +238,7 @@ def _own(words: dict[str, Any]) -> list[str]:
 @contextlib.asynccontextmanager
 async def kept(settings: Settings) -> AsyncIterator[Store]:
     """The store that schedules are kept in; made when there is none yet."""
-    from gossamer.assemble import open_store
+    from gossamer.app.wiring import open_store
 
     store, embedded = await open_store(settings)
     try:
@@ -250,7 +250,7 @@ async def kept(settings: Settings) -> AsyncIterator[Store]:
 
 
 async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None]:
-    from gossamer.frontier.schedules import Schedules
+    from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
         schedules = Schedules(store)
@@ -270,7 +270,7 @@ async def _known(schedules: Schedules, name: str) -> Entry | None:
 async def _change(settings: Settings, name: str, verb: str) -> None:
     import msgspec
 
-    from gossamer.frontier.schedules import Schedules
+    from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
         schedules = Schedules(store)

@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
 from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.frontier.schedules import Run, Schedule
-    from gossamer.job import Job
-    from gossamer.settings import Settings
-    from gossamer.summary import Summary
+    from gossamer.app.job import Job
+    from gossamer.config.settings import Settings
+    from gossamer.model.summary import Summary
+    from gossamer.state.schedules import Run, Schedule
 
 AtOnce = Annotated[
     int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
@@ -43,18 +43,18 @@ def scheduler(
 
 
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
-    from gossamer.assemble import open_store
-    from gossamer.cleaning import Hourly
-    from gossamer.fleet import residue
-    from gossamer.scheduler.conducting import Crawler, Fleet, Here
+    from gossamer.app.cleanup import Hourly
+    from gossamer.app.wiring import open_store
+    from gossamer.fleet import broker_cleanup
     from gossamer.scheduler.loop import Scheduler
+    from gossamer.scheduler.runs import Crawler, Fleet, Here
 
     stop = stopping(say)
     store, embedded = await open_store(settings)
     try:
         launch = launcher(settings, here)
         crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
-        chore = Hourly(settings, store, say, {"queues": residue.PART})
+        chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
     finally:
         await store.close()
@@ -68,16 +68,16 @@ def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitabl
     """How crawls get onto the fleet; None where they run in this process."""
     if settings.store is None or here:
         return None
-    from gossamer.submit import submit
+    from gossamer.app.submit import submit
 
     return submit
 
 
 def judge(gates: list[str], summary: Summary) -> list[str]:
     """The gates of `--fail-on` that are not met."""
-    from gossamer import judging
+    from gossamer.app import gate_setup
 
-    return judging.unmet(judging.gates(gates, ()), summary)
+    return gate_setup.unmet(gate_setup.gates(gates, ()), summary)
 
 
 def stopping(say: Callable[..., None]) -> asyncio.Event:
@@ -103,8 +103,8 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 
     def say(event: str, **facts: Any) -> None:
         from gossamer.cli.dead import moment
-        from gossamer.cli.show import clean
-        from gossamer.masking import mask
+        from gossamer.cli.printing import clean
+        from gossamer.config.redaction import mask
 
         told = {
             name: moment(value) if name in MOMENTS and value is not None else value for name, value in facts.items()
@@ -124,9 +124,9 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
     """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is crawl's."""
     from gossamer.cli.crawl import finish
-    from gossamer.cli.running import Runner
-    from gossamer.cli.submitting import Submission
-    from gossamer.scheduler.making import job_of
+    from gossamer.cli.run import Runner
+    from gossamer.cli.submit import Submission
+    from gossamer.scheduler.jobs import job_of
 
     schedule, run = asyncio.run(_open(settings, name))
     assert run.task is not None
@@ -150,9 +150,9 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
     """Write the run down, so that no other begins beside it; one of this kind that was stopped goes on."""
     from gossamer.cli.schedule import HAND, kept
-    from gossamer.frontier.census import Census
-    from gossamer.frontier.schedules import Schedules
-    from gossamer.scheduler.making import by_hand
+    from gossamer.frontier.stats import Census
+    from gossamer.scheduler.jobs import by_hand
+    from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
         schedules, now = Schedules(store), await Census(store).now()
@@ -174,8 +174,8 @@ async def _close(settings: Settings, name: str, run: Run, state: str, reason: st
     import msgspec
 
     from gossamer.cli.schedule import kept
-    from gossamer.frontier.census import Census
-    from gossamer.frontier.schedules import Schedules
+    from gossamer.frontier.stats import Census
+    from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
         now = await Census(store).now()

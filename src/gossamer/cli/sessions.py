@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Argument
+from gossamer.cli.parameters import Argument
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.cli.doctor import Finding
-    from gossamer.frontier.logins import Session
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
+    from gossamer.state.logins import Session
+    from gossamer.store.store import Store
 
 Site = Annotated[str, Argument(metavar="SITE", help="The name of a site.")]
 Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its accounts (default: all).")]
@@ -21,7 +21,7 @@ Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its acc
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """Who is logged in: site, account, since when, when it was used last, what is in the way."""
-    from gossamer.cli.show import duration, put_json, put_table
+    from gossamer.cli.printing import duration, put_json, put_table
 
     found = asyncio.run(_all(read_settings(data, store, setting)))
     if as_json:
@@ -41,7 +41,7 @@ def forget(
     as_json: Json = False,
 ) -> int:  # fmt: skip
     """Forget who is logged in at a site: the next request logs in anew, refused credentials are tried again."""
-    from gossamer.cli.show import put_json
+    from gossamer.cli.printing import put_json
 
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
     if not known:
@@ -57,8 +57,8 @@ def forget(
 
 async def told(store: Store, host: str | None = None) -> list[Session]:
     """How all accounts stand, or those of the sites that a host belongs to."""
-    from gossamer.frontier.logins import Logins
-    from gossamer.site import Site as Known
+    from gossamer.model.site import Site as Known
+    from gossamer.state.logins import Logins
 
     logins, out = Logins(store), list[Any]()
     for site, hosts in (await logins.sites()).items():
@@ -69,7 +69,7 @@ async def told(store: Store, host: str | None = None) -> list[Session]:
 
 def line(one: Session) -> str:
     """An account in a few words."""
-    from gossamer.cli.show import duration
+    from gossamer.cli.printing import duration
 
     since = f" {duration(one.since)} ago" if one.since is not None else ""
     way = _way(one)
@@ -78,9 +78,9 @@ def line(one: Session) -> str:
 
 async def findings(settings: Settings, store: Store) -> list[Finding]:
     """What `doctor` says: the key, each site's accounts."""
+    from gossamer.app.login_setup import seal_of
     from gossamer.cli.doctor import Finding
-    from gossamer.frontier.logins import Logins
-    from gossamer.membership import seal_of
+    from gossamer.state.logins import Logins
 
     known = await told(store)
     out, seal = [], None
@@ -110,7 +110,7 @@ async def findings(settings: Settings, store: Store) -> list[Finding]:
 
 
 def _way(one: Session) -> str:
-    from gossamer.cli.show import duration
+    from gossamer.cli.printing import duration
 
     return ": ".join(filter(None, (f"{duration(one.wait)} to wait" if one.wait else "", one.why)))
 
@@ -121,7 +121,7 @@ async def _all(settings: Settings) -> list[Session]:
 
 
 async def _forget(settings: Settings, site: str, account: str | None) -> int:
-    from gossamer.frontier.logins import Logins
+    from gossamer.state.logins import Logins
 
     async with opened(settings) as store:
         return await Logins(store).forget(site, account)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from gossamer.cli.options import Json, Setting
-from gossamer.cli.words import Argument, Option
+from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 Name = Annotated[str, Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
@@ -18,9 +18,9 @@ Pages = Annotated[
 
 def new(name: Name, url: Url, setting: Setting = None, as_json: Json = False) -> int:
     """Write a site file, a saved page and its expected items."""
-    from gossamer.cli.look import code, run
-    from gossamer.cli.look import show as show_trial
-    from gossamer.cli.show import put_json, remark
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.cli.try_page import code, run
+    from gossamer.cli.try_page import show as show_trial
     from gossamer.sites.new import new as make
 
     if not name.isidentifier() or not name.isascii():
@@ -41,7 +41,7 @@ def new(name: Name, url: Url, setting: Setting = None, as_json: Json = False) ->
 
 def check(site: Which = ".", pages: Pages = None, as_json: Json = False) -> int:
     """Run site functions over the saved pages and compare with the expected items."""
-    from gossamer.cli.show import put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
     from gossamer.sites.check import check as compare
 
     found = compare(site, pages)

@@ -9,11 +9,11 @@ from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open
 
 if TYPE_CHECKING:
     from gossamer.cli.doctor import Finding
-    from gossamer.frontier.census import Census
-    from gossamer.frontier.lanes import HeapLine
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
-    from gossamer.summary import Summary
+    from gossamer.config.settings import Settings
+    from gossamer.frontier.stats import Census
+    from gossamer.model.summary import Summary
+    from gossamer.state.lane_stats import HeapLine
+    from gossamer.store.store import Store
 
 HEADS = ("crawl", "state", "found", "pages", "redirected", "failed", "dead", "pending", "skipped", "hosts", "pages/s")
 
@@ -26,8 +26,8 @@ def status(
 
 
 async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
-    from gossamer.cli.show import put_json, put_table, remark
-    from gossamer.frontier.census import Census
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.frontier.stats import Census
 
     async with opened(settings) as store:
         census = Census(store)
@@ -52,7 +52,7 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
 
 async def malformed(store: Store) -> str:
     """A line on the malformed messages that the fleet's workers kept aside, '' when there were none."""
-    from gossamer.frontier.malformed import MalformedMessages, told
+    from gossamer.state.malformed_messages import MalformedMessages, told
 
     messages = MalformedMessages(store)
     count = await messages.count()
@@ -61,7 +61,7 @@ async def malformed(store: Store) -> str:
 
 async def seen(census: Census, settings: Settings, name: str) -> Summary:
     """The summary, corrected where the store still believes in a process that died."""
-    from gossamer.frontier.living import living
+    from gossamer.frontier.crawl_lock import living
 
     summary = await census.summary(name)
     record = await census.crawls.need(name)
@@ -73,12 +73,12 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
 async def broken_off(census: Census, name: str) -> dict[str, Any]:
     """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for them, or stopped before it;
     `go_on`: the command that does, None where there are none."""
-    from gossamer.cli.steer import command
-    from gossamer.frontier import fed
+    from gossamer.cli.steering import command
+    from gossamer.frontier import producer_positions
 
     record = await census.crawls.need(name)
     over = record.state in ("finished", "limited", "cancelled")
-    left = [] if over else await fed.broken_off(census.store, name)
+    left = [] if over else await producer_positions.broken_off(census.store, name)
     return {"broken_off": left, "go_on": command(record) if left else None}
 
 
@@ -105,11 +105,11 @@ def _row(s: Summary) -> tuple[object, ...]:
 
 
 async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
-    from gossamer.cli.show import duration, put_json, put_table
+    from gossamer.cli.printing import duration, put_json, put_table
     from gossamer.cli.summaries import lines
-    from gossamer.frontier.crew import Refusals
-    from gossamer.frontier.lanes import heaps
-    from gossamer.frontier.tally import expected_lost
+    from gossamer.frontier.summary import expected_lost
+    from gossamer.state.lane_stats import heaps
+    from gossamer.state.workers import Refusals
 
     summary = await seen(census, settings, name)
     hosts = await census.hosts(name, 10)
@@ -165,7 +165,7 @@ async def stranded(store: Store) -> list[Finding]:
     """What `doctor` says of hosts that wait for workers which are not there."""
     from gossamer.cli.doctor import Finding
     from gossamer.frontier.crawls import Crawls
-    from gossamer.frontier.lanes import heaps
+    from gossamer.state.lane_stats import heaps
 
     crawls = Crawls(store)
     records = [(name, await crawls.get(name)) for name in await crawls.names()]

@@ -19,7 +19,7 @@ def steady() -> None:
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    from gossamer.masking import MaskedStderr  # not sooner: `gossamer version` is quick
+    from gossamer.config.redaction import MaskedStderr  # not sooner: `gossamer version` is quick
 
     if not isinstance(sys.stderr, MaskedStderr):
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gossamer.cli.show import amount, clean, console, dumb, duration, named
+from gossamer.cli.printing import amount, clean, console, dumb, duration, named
 
 if TYPE_CHECKING:
-    from gossamer.quality import Quality
-    from gossamer.summary import Summary
+    from gossamer.model.quality import Quality
+    from gossamer.model.summary import Summary
 
 SITES, LOW = 10, 4
 """Sites that are shown, and fields of each."""

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from gossamer.frontier.store import Store
-    from gossamer.settings import Settings
-    from gossamer.summary import Summary
+    from gossamer.config.settings import Settings
+    from gossamer.model.summary import Summary
+    from gossamer.store.store import Store
 
 LOOK = 1.0
 HOSTS = 8
@@ -33,7 +33,7 @@ def top(
 
 
 async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) -> None:
-    from gossamer.cli.show import console, dumb, put_json
+    from gossamer.cli.printing import console, dumb, put_json
 
     async with opened(settings) as store:
         looks = Looks(store, name)
@@ -62,7 +62,7 @@ class Looks:
 
     async def waited(self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool) -> bool:
         """Show a look; False while the store is away, which is told once and waited for."""
-        from gossamer.cli.show import remark
+        from gossamer.cli.printing import remark
         from gossamer.errors import Away
 
         try:
@@ -82,9 +82,9 @@ class Looks:
         return True
 
     async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
-        from gossamer.frontier.census import Census
         from gossamer.frontier.crawls import UNDER_WAY
-        from gossamer.frontier.crew import Crew
+        from gossamer.frontier.stats import Census
+        from gossamer.state.workers import Crew
 
         census, now = Census(self._store), asyncio.get_running_loop().time()
         names = [self._name] if self._name is not None else await census.crawls.names()
@@ -119,7 +119,7 @@ class Looks:
         from rich.console import Group
         from rich.text import Text
 
-        from gossamer.cli.show import amount, clean, duration, named
+        from gossamer.cli.printing import amount, clean, duration, named
 
         crawls, workers, hosts = await self._see()
         lines = [
@@ -146,7 +146,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from gossamer.cli.show import clean
+    from gossamer.cli.printing import clean
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:

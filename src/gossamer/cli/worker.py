@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
-from gossamer.cli.words import Option
+from gossamer.cli.parameters import Option
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, UsageError
-from gossamer.extras import install
 
 if TYPE_CHECKING:
-    from gossamer.settings import Settings
+    from gossamer.config.settings import Settings
 
 
 def worker(
@@ -29,7 +29,7 @@ def worker(
     store: StoreUrl = None, data: Data = None, setting: Setting = None,
 ) -> int:  # fmt: skip
     """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
-    from gossamer.settings import Given, load
+    from gossamer.config.settings import Given, load
 
     try:
         import celery  # noqa: F401 - only whether it is there
@@ -58,10 +58,10 @@ def worker(
 
 
 def _lane(name: str) -> str:
-    from gossamer import units
+    from gossamer.config import value_parsers
 
     try:
-        return units.lane(name)
+        return value_parsers.lane(name)
     except ValueError as error:
         raise UsageError(f"--lane {name}: {error}") from None
 
@@ -79,7 +79,7 @@ async def _reached(settings: Settings) -> None:
 
 
 def _run(settings: Settings, lanes: list[str], processes: int, name: str | None) -> int:
-    from gossamer.cli.show import remark
+    from gossamer.cli.printing import remark
     from gossamer.fleet import brokers
     from gossamer.fleet.app import app, bearing, exit_code
 

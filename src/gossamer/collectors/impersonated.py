@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from gossamer.collectors.http import Curls, HttpCollector, Resolver
-from gossamer.guise import Guise
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.collectors.http.collector import Curls, HttpCollector, Resolver
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 POOLS = 64
 """Pools that are kept with nothing to do; a browser that comes back after that connects anew."""
@@ -28,9 +28,9 @@ class ImpersonatedCollector:
     name = "impersonated"
 
     def __init__(self, resolver: Resolver, **options: Any) -> None:
-        from gossamer.collectors import handles
+        from gossamer.collectors.http import curl_cffi_adapter
 
-        self._handles, self._resolver = handles, resolver
+        self._handles, self._resolver = curl_cffi_adapter, resolver
         self._options = options | {"user_agent": "", "http2": True, "epoll": False}
         self._pools: OrderedDict[tuple[str, str, str], HttpCollector] = OrderedDict()
         self._busy: dict[HttpCollector, int] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from gossamer.guise import Guise
-from gossamer.page import Failure, Page
-from gossamer.request import Request
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 
 
 class Missing:

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
+from gossamer.config.resources import descriptors_short
 from gossamer.egress.addresses import forbidden, networks
 from gossamer.errors import OWN_LIMITS, own_limit
-from gossamer.resources import descriptors_short
 
 TTL, TTL_FAILED = 60.0, 5.0
 """Seconds that an answer holds; shorter for a name server that did not answer, so that a retry asks again."""

@@ -24,19 +24,19 @@ from celery import Celery, signals
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from kombu.exceptions import OperationalError
 
-import gossamer.fleet.secure  # noqa: F401 - RabbitMQ over TLS
+import gossamer.fleet.rabbitmq_tls  # noqa: F401 - RabbitMQ over TLS
 from gossamer import __version__
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
+from gossamer.config.redaction import mask, mask_logs
+from gossamer.config.resources import memory
+from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
+from gossamer.fleet.active_crawls import Me
+from gossamer.fleet.broker_urls import all_of
 from gossamer.fleet.child import Child
 from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
 from gossamer.fleet.keeper import Keeper
-from gossamer.fleet.places import all_of
-from gossamer.fleet.works import Me
-from gossamer.frontier.crew import Crew, Worker, bear
-from gossamer.masking import mask, mask_logs
-from gossamer.resources import memory
-from gossamer.settings import Settings, load
+from gossamer.state.workers import Crew, Worker, bear
 
 log = logging.getLogger("gossamer.worker")
 
@@ -282,7 +282,7 @@ def _child(**_: Any) -> None:
     """A child, after the fork: its own loop, its own connections."""
     import uvloop
 
-    from gossamer.process import settle_in
+    from gossamer.app.interpreter import settle_in
 
     settle_in()
     _stopping[_place()] = 0

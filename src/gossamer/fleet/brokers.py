@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from gossamer.config.redaction import mask
 from gossamer.errors import StoreError
-from gossamer.fleet.places import OTHER, all_of
-from gossamer.masking import mask
+from gossamer.fleet.broker_urls import OTHER, all_of
 
 MAILBOX = "celery.pidbox"
 _OBJECT = re.compile(r"[\s:]*<redis\..*")
@@ -27,7 +27,7 @@ _CLUSTER = (
 def library() -> Any:
     """kombu, which comes with Celery, untyped; ImportError where it is not."""
     kombu = importlib.import_module("kombu")
-    importlib.import_module("gossamer.fleet.secure")
+    importlib.import_module("gossamer.fleet.rabbitmq_tls")
     return kombu
 
 

@@ -7,11 +7,11 @@ import contextlib
 import logging
 import time
 
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 from gossamer.errors import StoreChanged, StoreError
-from gossamer.fleet.works import LOOK, Me, Works
-from gossamer.frontier.slots import BEAT, Slots
-from gossamer.frontier.store import Store
+from gossamer.fleet.active_crawls import LOOK, Me, Works
+from gossamer.state.slots import BEAT, Slots
+from gossamer.store.store import Store
 
 PATIENCE = 40.0
 """Seconds for which a slice waits for a store that is away; less than it may hang."""

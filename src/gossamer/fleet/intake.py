@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from celery.worker import consumer
 from kombu.transport import TRANSPORT_ALIASES
 
-from gossamer.masking import mask
+from gossamer.config.redaction import mask
 
 over_redis: Any = importlib.import_module("kombu.transport.redis")
 compression: Any = importlib.import_module("kombu.compression")

@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
-from gossamer.frontier.crew import Crew, Worker
-from gossamer.frontier.malformed import MAX_KEPT, MalformedMessages
-from gossamer.frontier.slots import Slots
-from gossamer.frontier.store import Store
-from gossamer.frontier.tasks import Tasks
+from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.malformed_messages import MAX_KEPT, MalformedMessages
+from gossamer.state.slots import Slots
+from gossamer.state.workers import Crew, Worker
+from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.resources import free, memory
+from gossamer.config.resources import free, memory
 
 LATE = 0.5
 """Seconds that the loop may be late before less is taken on."""

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
-from gossamer import wal
-from gossamer.data_files import make_folder, refuse_link
+from gossamer.config.data_files import make_folder, refuse_link
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, StoreError, StoreFull
-from gossamer.frontier.address import parse
-from gossamer.frontier.store import Store, connect
+from gossamer.store import sqlite_wal
+from gossamer.store.address import parse
+from gossamer.store.store import Store, connect
 
 log = logging.getLogger("gossamer.worker")
 
@@ -159,7 +159,7 @@ class Files:
         if self._base is None:
             make_folder(self.path.parent)
             refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
-            self._base = wal.connect(str(self.path), 60)
+            self._base = sqlite_wal.connect(str(self.path), 60)
             self._base.execute(
                 "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "
                 "PRIMARY KEY (bucket, host, level, last)) WITHOUT ROWID"

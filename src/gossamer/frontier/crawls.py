@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import msgspec
 
+from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, InUse, UsageError
-from gossamer.frontier import keys
-from gossamer.frontier.store import Store
-from gossamer.masking import mask
+from gossamer.store import keys
+from gossamer.store.store import Store
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")

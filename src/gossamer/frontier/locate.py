@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.frontier import keys
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Spec
-from gossamer.frontier.store import Store
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.request import Request, split, unpack
+from gossamer.model.request import Request, split, unpack
+from gossamer.store import keys
+from gossamer.store.store import Store
 
 MOST = 1_000_000
 """Entries of one host that are looked through."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gossamer.visit import Settle
+from gossamer.model.visit import Settle
 
 FAULTS = ("f", "d")
 """What a visit may say of its host that opens breakers (`visit.Settle.health`)."""
@@ -53,7 +53,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def of_a_host(self) -> str:
-        """The limits of one host, as `enough.lua` wants them."""
+        """The limits of one host, as `host_limits.lua` wants them."""
         return f"{self.host_bytes} {self.host_time} {self.idle}" if max(self.host_bytes, self.host_time) >= 0 else ""
 
     def heaps(self, waits: tuple[int, int]) -> str:
@@ -65,7 +65,7 @@ class Policy(msgspec.Struct, frozen=True):
         return settle.action + self.says(settle)
 
     def says(self, settle: Settle) -> str:
-        """What a visit says of its host, as `trouble.lua` wants it."""
+        """What a visit says of its host, as `breaker.lua` wants it."""
         said = settle.health
         return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 

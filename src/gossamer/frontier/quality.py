@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.frontier import keys
-from gossamer.frontier.store import Store
-from gossamer.quality import KEPT, Part, Run
+from gossamer.model.quality import KEPT, Part, Run
+from gossamer.store import keys
+from gossamer.store.store import Store
 
 TTL = 400 * 86_400
 ENTRIES = 100

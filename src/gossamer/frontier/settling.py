@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.errors import Away, GossamerError, Moved, Stale
-from gossamer.frontier.client import Unsure
-from gossamer.frontier.keys import tag
-from gossamer.frontier.store import Store
-from gossamer.visit import Adds, Commit
+from gossamer.model.visit import Adds, Commit
+from gossamer.store.client import Unsure
+from gossamer.store.keys import tag
+from gossamer.store.store import Store
 
 if TYPE_CHECKING:
     from gossamer.frontier.verbs import Frontier

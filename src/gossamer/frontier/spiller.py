@@ -15,12 +15,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any, NamedTuple, cast
 
-from gossamer.beside import beside
 from gossamer.errors import ColdError, ConfigError, GossamerError, StoreError
-from gossamer.frontier import keys
+from gossamer.frontier.background_task import beside
 from gossamer.frontier.cold import Cold, rows
-from gossamer.frontier.fitness import durably
-from gossamer.frontier.store import Store
+from gossamer.store import keys
+from gossamer.store.store import Store
+from gossamer.store.store_check import durably
 
 CHUNK, MOST = 5_000, 50_000
 """Entries of a bucket and of all that are moved to the cold store in one step."""

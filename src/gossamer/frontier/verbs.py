@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from gossamer.errors import ConfigError, Moved, Stale
-from gossamer.frontier.everywhere import Everywhere
-from gossamer.frontier.fitness import durably
-from gossamer.frontier.keys import tag
-from gossamer.frontier.patience import Patience
+from gossamer.frontier.host_budgets import Shares
+from gossamer.frontier.multi_bucket import Everywhere
 from gossamer.frontier.policy import Policy
-from gossamer.frontier.server import RUN
 from gossamer.frontier.settling import Settling, grouped
-from gossamer.frontier.shares import Shares
-from gossamer.frontier.store import Store
-from gossamer.request import Request, unpack
-from gossamer.visit import Adds, Claim, Claimed, Commit, Settle
+from gossamer.model.request import Request, unpack
+from gossamer.model.visit import Adds, Claim, Claimed, Commit, Settle
+from gossamer.store.keys import tag
+from gossamer.store.reconnect import Patience
+from gossamer.store.server import RUN
+from gossamer.store.store import Store
+from gossamer.store.store_check import durably
 
 __all__ = ["Frontier", "Policy"]
 

@@ -7,10 +7,10 @@ from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
-from gossamer.guise import Guise, Lent
 from gossamer.identity.cookies import Jar
-from gossamer.page import Page
-from gossamer.request import Request, split
+from gossamer.model.browser_profile import Guise, Lent
+from gossamer.model.page import Page
+from gossamer.model.request import Request, split
 
 SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|credential", re.IGNORECASE)
 """Names of headers that go to the seeds' own origins alone."""

@@ -10,12 +10,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from gossamer.guise import Guise, Lent
 from gossamer.identity.browsers import identity
 from gossamer.identity.cookies import Jar
-from gossamer.identity.dressing import dress
-from gossamer.page import Page
-from gossamer.request import Request, split
+from gossamer.identity.headers import dress
+from gossamer.model.browser_profile import Guise, Lent
+from gossamer.model.page import Page
+from gossamer.model.request import Request, split
 
 JARS = 2000
 

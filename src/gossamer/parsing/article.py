@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 
 import turbohtml
 
+from gossamer.parsing.article_marks import is_colophon, is_mark
 from gossamer.parsing.html import Document, attribute_of
 from gossamer.parsing.pruning import (
     ASKED,
@@ -23,7 +24,6 @@ from gossamer.parsing.pruning import (
     prune,
     size_of,
 )
-from gossamer.parsing.textmarks import is_colophon, is_mark
 
 Element = turbohtml.Element
 

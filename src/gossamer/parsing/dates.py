@@ -7,7 +7,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from gossamer.parsing import datewords as words
+from gossamer.parsing import date_words as words
 
 LONGEST: Final = 300
 """Characters of a text that are looked at."""

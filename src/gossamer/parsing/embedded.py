@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import turbohtml
 
-from gossamer.media import Body
+from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
-from gossamer.parsing.literals import Reader
-from gossamer.parsing.loose import values
+from gossamer.parsing.js_literals import Reader
+from gossamer.parsing.lenient_json import values
 
 SCRIPTS: Final = 8_000_000
 """Characters of scripts that are read."""

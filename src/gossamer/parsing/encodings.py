@@ -11,8 +11,8 @@ import codecs
 import re
 from functools import lru_cache
 
-from gossamer.media import Body, octets
-from gossamer.parsing.labels import codec, named
+from gossamer.model.media_types import Body, octets
+from gossamer.parsing.encoding_labels import codec, named
 
 PRESCAN = 1024
 LATE = 65_536

@@ -11,11 +11,11 @@ from urllib.parse import quote_plus
 
 import turbohtml
 
-from gossamer.masking import secretive
+from gossamer.config.redaction import secretive
+from gossamer.model.request import Request, split
 from gossamer.parsing.encodings import encoding
+from gossamer.parsing.form_controls import CONTROLS, owned, owner_of
 from gossamer.parsing.html import Document
-from gossamer.parsing.owners import CONTROLS, owned, owner_of
-from gossamer.request import Request, split
 
 URLENCODED: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"

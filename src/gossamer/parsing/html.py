@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
-from gossamer.media import Body, octets
-from gossamer.parsing.addresses import Base, base_of
+from gossamer.model.media_types import Body, octets
+from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
 LONGEST_TITLE: Final = 2000

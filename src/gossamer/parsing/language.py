@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from gossamer.extras import install
-from gossamer.media import Body, octets
+from gossamer.config.optional_deps import install
+from gossamer.model.media_types import Body, octets
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 import turbohtml
 
-from gossamer.media import Body
+from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
 
 _LONGEST: Final = 1000

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from gossamer.media import Body
-from gossamer.parsing import datewords as words
+from gossamer.model.media_types import Body
+from gossamer.parsing import date_words as words
 from gossamer.parsing.dates import date
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld

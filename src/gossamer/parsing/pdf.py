@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
-from gossamer.extras import install
+from gossamer.config.optional_deps import install
 
 PAGES, SECONDS, SIGNS, BYTES = 2000, 20.0, 5_000_000, 64 << 20
 """Of a document: pages that are read, seconds that it may take, characters of text; bytes beyond which it is not looked at."""

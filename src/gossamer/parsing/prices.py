@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from gossamer.parsing import pricewords as words
+from gossamer.parsing import price_words as words
 from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
 LONGEST = 500

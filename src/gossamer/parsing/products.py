@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import turbohtml
 
-from gossamer.media import Body
-from gossamer.parsing import shop, shopstate
+from gossamer.model.media_types import Body
+from gossamer.parsing import shop_page, shop_scripts
 from gossamer.parsing.html import Document, attribute_of, parse
-from gossamer.parsing.nodes import Node, nodes
 from gossamer.parsing.prices import Price, price
-from gossamer.parsing.shopbrands import brand_in, named_so, shown_brand
-from gossamer.parsing.shopprices import currency_of, shown_price
-from gossamer.parsing.shopstock import shown_availability
+from gossamer.parsing.shop_brands import brand_in, named_so, shown_brand
+from gossamer.parsing.shop_prices import currency_of, shown_price
+from gossamer.parsing.shop_stock import shown_availability
 from gossamer.parsing.structured import of as structured_of
+from gossamer.parsing.structured_nodes import Node, nodes
 
 FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 _PRODUCTS: Final = frozenset(
@@ -68,13 +68,13 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
             _fill(record, _told(main, page.url, _alone(main, many)))
             variants = main.nodes("hasvariant", "model")
             spare += [
-                shop.bare(text)
+                shop_page.bare(text)
                 for one in (main, *_offers([main]), *variants)
                 for text in one.texts("sku", "productid", "identifier")
             ]
     _fill(record, _metas(page.tree))
-    here = shop.Shop(page)
-    record["sku"] = shop.numbered(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
+    here = shop_page.Shop(page)
+    record["sku"] = shop_page.numbered(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
     _fill(record, _shown(here, record, spare))
     return record
 
@@ -130,7 +130,7 @@ def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
     amount = _price(main, offers)
-    own = "" if "offer" in main.types else shop.bare(main.text("sku", "productid") or "")
+    own = "" if "offer" in main.types else shop_page.bare(main.text("sku", "productid") or "")
     return {
         "name": main.text("name"),
         "price": amount.amount if amount else None,
@@ -208,7 +208,9 @@ def _last(text: str) -> str:
 def _shared(many: list[Node], url: str) -> str | None:
     """The number of a product whose offers or variants have numbers of their own: what of them the page's address has."""
     address = url.lower()
-    for number in list(dict.fromkeys(shop.bare(text) for one in many for text in one.texts("sku", "productid")))[:100]:
+    for number in list(dict.fromkeys(shop_page.bare(text) for one in many for text in one.texts("sku", "productid")))[
+        :100
+    ]:
         for end in range(len(number), 4, -1):
             if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
                 return number[:end].rstrip("-_/")
@@ -254,7 +256,7 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
     }
 
 
-def _shown(here: shop.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
+def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
     """What a page shows of that which is not known yet, and what its scripts say."""
     page, found = here.page, dict[str, Any]()
     heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
@@ -263,38 +265,38 @@ def _shown(here: shop.Shop, record: dict[str, Any], spare: list[str]) -> dict[st
         found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
     if record["price"] is None and (amount := shown_price(here, record["currency"])):
         found["price"] = amount.amount
-        found["currency"] = currency_of(amount, page.url, page.language) or shopstate.embedded(
-            shopstate.scripts(page.tree), "currency"
+        found["currency"] = currency_of(amount, page.url, page.language) or shop_scripts.embedded(
+            shop_scripts.scripts(page.tree), "currency"
         )
     if record["gtin"] is None:
         found["gtin"] = _gtin(here.labelled("gtin"))
     if record["availability"] is None:
         found["availability"] = shown_availability(here)
     name = record["name"] or found["name"] or ""
-    texts = shopstate.scripts(page.tree) if None in (record["sku"], record["brand"]) else []
-    state = shopstate.told_of(texts, heading or name) if texts else {}
+    texts = shop_scripts.scripts(page.tree) if None in (record["sku"], record["brand"]) else []
+    state = shop_scripts.told_of(texts, heading or name) if texts else {}
     if record["price"] is None and "price" not in found and "price" in state:
         amount = _number(state["price"], state.get("currency"))
         found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
     if record["sku"] is None:
         found["sku"] = (
-            shop.shown_number(here)
-            or shopstate.embedded(texts, "sku")
+            shop_page.shown_number(here)
+            or shop_scripts.embedded(texts, "sku")
             or next(filter(None, spare), None)
             or state.get("sku")
-            or shop.held_number(here)
-            or shop.number_in(page.url)
-            or shop.numbered(here.labelled("mpn"))
+            or shop_page.held_number(here)
+            or shop_page.number_in(page.url)
+            or shop_page.numbered(here.labelled("mpn"))
         )
     if record["brand"] is None:
         found["brand"] = (
             shown_brand(here, f"{name} {page.title or ''}")
-            or _no_publisher(here, state.get("brand") or shopstate.embedded(texts, "brand"))
+            or _no_publisher(here, state.get("brand") or shop_scripts.embedded(texts, "brand"))
             or named_so(here)
         )
     return found
 
 
-def _no_publisher(here: shop.Shop, brand: str | None) -> str | None:
+def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
     """A brand, None for what the page calls the publisher."""
     return None if brand in [one.strip() for one in here.labelled("publisher")] else brand

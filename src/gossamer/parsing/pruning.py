@@ -8,8 +8,8 @@ from typing import Final
 
 import turbohtml
 
+from gossamer.parsing.article_marks import is_other
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.textmarks import is_other
 
 Element = turbohtml.Element
 

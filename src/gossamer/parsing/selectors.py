@@ -16,7 +16,7 @@ from typing import Any, SupportsIndex, overload
 
 import turbohtml
 
-from gossamer import patterns
+from gossamer.url import patterns
 
 _PSEUDO = re.compile(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
-from gossamer.media import Body, octets
-from gossamer.parsing.addresses import Base
+from gossamer.model.media_types import Body, octets
+from gossamer.parsing.base_url import Base
 from gossamer.parsing.sitemap_text import text_of
 
 MOST: Final = 50_000

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import turbohtml
 
-from gossamer.media import Body
+from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
-from gossamer.parsing.loose import values
+from gossamer.parsing.lenient_json import values
 from gossamer.parsing.microdata import microdata
 from gossamer.parsing.rdfa import rdfa
 

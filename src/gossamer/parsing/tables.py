@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import turbohtml
 
-from gossamer.media import Body
+from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.microdata import read
 

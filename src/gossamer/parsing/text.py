@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 import turbohtml
 
-from gossamer.extras import install
-from gossamer.media import Body, octets
+from gossamer.config.optional_deps import install
+from gossamer.model.media_types import Body, octets
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 

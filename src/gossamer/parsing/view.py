@@ -11,18 +11,18 @@ from functools import partial
 from re import Pattern
 from typing import TYPE_CHECKING, Any
 
-from gossamer import proxy
-from gossamer.page import Captured, Page
+from gossamer.config.value_parsers import RUNGS, label, one_of
+from gossamer.model import proxy
+from gossamer.model.page import Captured, Page
+from gossamer.model.request import Request
 from gossamer.parsing import pdf
 from gossamer.parsing.cost import may_explode
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
+from gossamer.parsing.json_paths import pick
 from gossamer.parsing.limits import limited_memory
 from gossamer.parsing.links import address
-from gossamer.parsing.paths import pick
 from gossamer.parsing.selectors import Selection, Selector
-from gossamer.request import Request
-from gossamer.units import RUNGS, label, one_of
 
 if TYPE_CHECKING:
     from gossamer.parsing.forms import Form

@@ -1,17 +1,4 @@
-"""What becomes of items between a page function and the sinks: steps, and what is judged of them.
+"""The old path of `gossamer.items`: site files that import from here go on working."""
 
-A step is a plain callable `step(item, page)`: `item` is a dict of the item's own fields (`Fields`), which it may change or replace by
-what it returns. One that raises keeps the item aside with its reason; `Unwanted` drops it, counted.
-
-| file | what it has |
-| --- | --- |
-| `schema` | what a class of items demands of its fields, and what is wrong with one |
-| `models` | the same of pydantic models |
-| `steps` | `clean`, `validate`, `deduplicate`, `alike`, and the loop that runs a site's steps |
-| `gates` | the grammar of `--fail-on` and `gates=` |
-| `window` | the last pages of each site, as the gates see them while a crawl runs |
-"""
-
-from gossamer.pipeline.steps import Fields, Unwanted, alike, clean, deduplicate, validate
-
-__all__ = ["Fields", "Unwanted", "alike", "clean", "deduplicate", "validate"]
+from gossamer.items import *  # noqa: F403
+from gossamer.items import __all__ as __all__

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gossamer.politeness import blocks, ladder, pace, robots
+    from gossamer.politeness import ladder, pace, robots
 
 __all__ = ["blocks", "ladder", "pace", "robots"]
 

@@ -11,7 +11,7 @@ Times are up to a fifth longer by chance; 30 s is the first wait of `--retries` 
 probes in a row failed and it has failed for longer than all waits of `--retries` together: so every crawl ends. Faults are those
 of the host (FAULTS); a 404, a 429, what robots.txt says are none. A closed breaker counts no URL twice: the fault of one that
 failed before tells nothing new of the host, and the last URLs of a good host are often its bad ones.
-The frontier keeps the state and does the steps (`frontier/trouble.lua`); `Breaker` is the same table in Python, which the tests hold
+The frontier keeps the state and does the steps (`frontier/lua/breaker.lua`); `Breaker` is the same table in Python, which the tests hold
 the scripts to. It also keeps how hard a host is: the moving mean of its failed and blocked visits.
 """
 

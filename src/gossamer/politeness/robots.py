@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gossamer.media import Body, octets
-from gossamer.politeness.rules import Block, Group, Rule, path_of
+from gossamer.model.media_types import Body, octets
+from gossamer.politeness.robots_rules import Block, Group, Rule, path_of
 
 LIMIT: Final = 500 * 1024
 """Bytes of a robots.txt that are read; RFC 9309 section 2.5 asks for at least as much."""

@@ -13,16 +13,16 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from gossamer.assemble import open_url
+from gossamer.app.wiring import open_url
+from gossamer.config.settings import Settings
 from gossamer.errors import DiskFull, GossamerError, StoreError
-from gossamer.frontier.embedded import Embedded
-from gossamer.frontier.schedules import Entry, Lead, Run, Schedules, Unread
-from gossamer.frontier.store import Store
-from gossamer.revisit.cron import Cron
-from gossamer.revisit.due import decide
-from gossamer.scheduler.conducting import Conductor, Crawler, Judge, Say, pause
-from gossamer.scheduler.making import runs
-from gossamer.settings import Settings
+from gossamer.recrawl.cron import Cron
+from gossamer.recrawl.due_times import decide
+from gossamer.scheduler.jobs import runs
+from gossamer.scheduler.runs import Conductor, Crawler, Judge, Say, pause
+from gossamer.state.schedules import Entry, Lead, Run, Schedules, Unread
+from gossamer.store.embedded import Embedded
+from gossamer.store.store import Store
 
 BEAT, HOLD = 1.0, 7.0
 """Seconds between beats; how long the lead holds without one. A standby takes over within the sum."""

@@ -14,12 +14,12 @@ import pyarrow.json
 import pyarrow.parquet
 
 from gossamer.errors import SinkError
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
 from gossamer.sinks.exact import failure
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.rows import frames, mended, refitted
 from gossamer.sinks.shapes import Shape, decoded
-from gossamer.visit import Row
 
 _CHUNK = 256 << 10
 """Bytes of a journal that are read at once."""

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import xxhash
 
+from gossamer.model.visit import LINK, Attempt, Row
 from gossamer.sinks.columns import Columns, struct_columns
-from gossamer.visit import LINK, Attempt, Row
 
 _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode

@@ -20,15 +20,15 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
-from gossamer.extras import install
-from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.place import Place, name
+from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import FITS, Misfit, binary, number_within, time_in_milliseconds
+from gossamer.sinks.sink_url import Place, name
 from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
 
 _TYPES = {

@@ -17,9 +17,9 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer.errors import SinkError
-from gossamer.request import split
+from gossamer.model.request import split
+from gossamer.model.visit import Asked
 from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.visit import Asked
 
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(Asked).decode

@@ -16,10 +16,10 @@ from uuid import UUID
 
 import msgspec
 
-from gossamer.item import names
+from gossamer.model.item import names
+from gossamer.model.visit import Row
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.shapes import Shape, hints_of, shape_of
-from gossamer.visit import Row
 
 EXTRA = "_extra"
 """The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON object."""

@@ -15,11 +15,11 @@ from operator import attrgetter
 from typing import Any
 
 from gossamer.errors import SinkError
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
 from gossamer.sinks.exact import ExactFile
 from gossamer.sinks.jsonl import text, whole
-from gossamer.visit import PageRecord, Row
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""

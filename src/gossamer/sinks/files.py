@@ -12,9 +12,9 @@ import shutil
 from typing import BinaryIO
 
 from gossamer.errors import SinkAway, UsageError
-from gossamer.sinks.away import Away
 from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.sinks.place import AWAY
+from gossamer.sinks.object_store import Away
+from gossamer.sinks.sink_url import AWAY
 
 OFF = "off"
 """What stands for a place where files are not to be fetched."""

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gossamer.config.redaction import mask, register_in
 from gossamer.errors import UsageError
-from gossamer.masking import mask, register_in
-from gossamer.parts import FileSink, TableSink
+from gossamer.model.interfaces import FileSink, TableSink
+from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.place import AWAY, FORMS, SCHEMES, Place, check, place
-from gossamer.visit import LINKS, Row
+from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, Place, check, place
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
@@ -199,8 +199,8 @@ def open_output(
             tuple(columns),
         )
     if form == "parquet":
-        from gossamer.sinks.aside import Aside
         from gossamer.sinks.parquet import Parquet
+        from gossamer.sinks.rejects import Aside
 
         refuse = Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
         return FileOutput(
@@ -211,7 +211,7 @@ def open_output(
             tuple(columns),
         )
     if form == "sqlite":
-        from gossamer.sinks.aside import Aside
+        from gossamer.sinks.rejects import Aside
         from gossamer.sinks.sqlite import Sqlite
 
         return Sqlite(
@@ -229,7 +229,7 @@ def open_output(
 
 def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, folder: str) -> FileOutput | TableSink:
     """The sink of a store of rows."""
-    from gossamer.sinks.aside import Aside
+    from gossamer.sinks.rejects import Aside
 
     refuse = Aside(folder).refuse
     if at.kind == "postgresql":
@@ -256,7 +256,7 @@ def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, fold
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
     """The sink of whole answers."""
     if "://" in path:
-        from gossamer.sinks.archived import Archived
+        from gossamer.sinks.object_archive import Archived
 
         return Archived(path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log)
     if form == "objects":

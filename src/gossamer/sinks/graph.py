@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gossamer.model.visit import LINK, LINKS, Edge
 from gossamer.sinks.attempts import files
 from gossamer.sinks.columns import Columns, struct_columns
-from gossamer.visit import LINK, LINKS, Edge
 
 
 def kind(form: str) -> str:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
-from gossamer.visit import Row
 
 STORED = (Column("_first_seen_at", "time"), Column("_changed_at", "time"), Column("_deleted_at", "time"))
 """What a stored item has besides: when its key was first seen; since when its content is what it is; since when it is gone, or null."""

@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.data_files import open_file
+from gossamer.config.data_files import open_file
 from gossamer.errors import SinkError
-from gossamer.sinks.aside import Refuse
+from gossamer.model.visit import Row
 from gossamer.sinks.exact import failure, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.place import Place
-from gossamer.visit import Row
+from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.sink_url import Place
 
 BOUND = 64 << 20
 """Bytes that may wait for their store."""

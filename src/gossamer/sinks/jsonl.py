@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import ExactFile, failure
-from gossamer.visit import Row
 
 _DEEP = 100
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)

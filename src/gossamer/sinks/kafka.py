@@ -18,14 +18,14 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
-from gossamer.extras import install
-from gossamer.sinks.aside import Refuse
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import cell
 from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import parsed
-from gossamer.sinks.place import Place
-from gossamer.visit import Row
+from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.sink_url import Place
 
 LONGEST = 20.0
 """Seconds that a call may take."""

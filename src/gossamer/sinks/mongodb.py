@@ -13,9 +13,9 @@ from decimal import Decimal, DecimalException
 from typing import Any
 from urllib.parse import urlsplit
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
-from gossamer.extras import install
-from gossamer.sinks.aside import Refuse
+from gossamer.model.visit import Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import OURS, Columns
 from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, Name, Past, State
@@ -29,11 +29,11 @@ from gossamer.sinks.mongodb_documents import (
     without_decimals,
     written,
 )
-from gossamer.sinks.place import Place, name
+from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
 from gossamer.sinks.shapes import Shape, moment
+from gossamer.sinks.sink_url import Place, name
 from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
-from gossamer.visit import Row
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _HOPELESS = (13, 18, 8000)

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import EXTRA, Column, cell
 from gossamer.sinks.history import State, stored
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.shapes import Shape, moment, natural
 from gossamer.sinks.upserting import clean
-from gossamer.visit import Row
 
 _WIDE = 2**63
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.visit import Raw, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import failure, sync, sync_folder
 from gossamer.sinks.rotating import Rotating
-from gossamer.visit import Raw, Row
 
 ENDING = ".jsonl"
 MOST = 64 << 20

@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkError, UsageError
-from gossamer.extras import install
+from gossamer.model.visit import Row
 from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
-from gossamer.sinks.aside import Refuse
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact import (
     Mark,
@@ -41,8 +41,8 @@ from gossamer.sinks.exact import (
     write_at,
     write_mark,
 )
+from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit, framed, frames, lines_for
-from gossamer.visit import Row
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")

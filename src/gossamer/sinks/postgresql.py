@@ -10,16 +10,16 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.extras import install
 from gossamer.sinks import postgresql_tables as tables
-from gossamer.sinks.aside import Refuse
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.history import COLUMNS, HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.place import Place, name
+from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
+from gossamer.sinks.sink_url import Place, name
 from gossamer.sinks.upserting import HistoryUpserts, Table, Unfit, Written, clean, state_of
 
 _STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")

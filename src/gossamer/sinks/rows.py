@@ -13,10 +13,10 @@ from uuid import UUID
 
 import msgspec
 
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.columns import EXTRA, Column, cell
 from gossamer.sinks.jsonl import encode, lines, parsed, text
 from gossamer.sinks.shapes import Shape, day, moment, natural, octets
-from gossamer.visit import PageRecord, Row
 
 _WIDE = 2**63
 _STEP = Decimal("1e-9")

@@ -21,7 +21,7 @@ from uuid import UUID
 
 import msgspec
 
-from gossamer.item import Digits, is_class, modelled, names
+from gossamer.model.item import Digits, is_class, modelled, names
 from gossamer.sinks.jsonl import parsed, text
 
 _WIDE = 2**63

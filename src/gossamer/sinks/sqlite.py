@@ -14,17 +14,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gossamer import wal
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
+from gossamer.model.visit import Row
 from gossamer.sinks import sqlite_history as past
-from gossamer.sinks.aside import Aside, Refuse, counting
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names
 from gossamer.sinks.history import STORED, TAKEN
+from gossamer.sinks.rejects import Aside, Refuse, counting
 from gossamer.sinks.rows import Misfit, binary
 from gossamer.sinks.sqlite_history import quoted as _quoted
 from gossamer.sinks.sqlite_rows import careful, insert, loose, values, without_loss
-from gossamer.visit import Row
+from gossamer.store import sqlite_wal
 
 _TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "bytes": "BLOB", "any": ""}
 
@@ -145,7 +145,7 @@ class Sqlite:
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
             # the road calls from one thread at a time, not always the same one
-            self._base = wal.connect(self.path, self._wait, by_hand=True)
+            self._base = sqlite_wal.connect(self.path, self._wait, by_hand=True)
         return self._base
 
     @contextlib.contextmanager

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gossamer.model.visit import Row
 from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Past, State, fold, stored
 from gossamer.sinks.jsonl import text, whole
-from gossamer.visit import Row
 
 CHUNK = 500
 _ITEMS = (

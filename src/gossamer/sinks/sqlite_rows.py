@@ -9,9 +9,9 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.columns import EXTRA, cell, undeclared
 from gossamer.sinks.jsonl import number, parsed, text, whole
-from gossamer.visit import PageRecord, Row
 
 _SIZES = (64, 16, 4, 1)
 """Rows of a statement: few sizes, as compiled statements are kept."""

@@ -17,12 +17,12 @@ from typing import Any, Protocol
 import msgspec
 
 from gossamer.errors import SinkAway, SinkError
-from gossamer.sinks.aside import Refuse, counting
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
+from gossamer.sinks.rejects import Refuse, counting
 from gossamer.sinks.rows import Fit, Misfit, fitted
-from gossamer.visit import PageRecord, Row
 
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")

@@ -15,15 +15,15 @@ import msgspec
 import redis
 
 from gossamer.errors import SinkAway, SinkError, UsageError
-from gossamer.sinks.aside import Refuse
+from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns, cell
 from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, Name, Past, State, stored
 from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.place import Place
+from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
+from gossamer.sinks.sink_url import Place
 from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
-from gossamer.visit import Row
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _AWAY = (

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gossamer.model.visit import Raw, Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import TAIL
-from gossamer.sinks.members import Records
 from gossamer.sinks.rotating import Rotating
-from gossamer.visit import Raw, Row
+from gossamer.sinks.warc_writer import Records
 
 MOST = 1 << 30
 """Bytes after which the next part begins."""

@@ -19,10 +19,10 @@ import msgspec
 import pycurl
 
 from gossamer.errors import SinkAway, SinkError, UsageError
-from gossamer.sinks.aside import Refuse
+from gossamer.model.visit import Row
 from gossamer.sinks.journal import Line
-from gossamer.sinks.place import Place
-from gossamer.visit import Row
+from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.sink_url import Place
 
 _AGAIN = (408, 425, 429)
 _ROWS = (400, 413, 422)

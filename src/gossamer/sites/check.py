@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import ConfigError
-from gossamer.page import Page
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.parsing.view import View
-from gossamer.request import Request
+from gossamer.sites.item_builder import Making
 from gossamer.sites.loading import LoadedSite, load, match
-from gossamer.sites.making import Making
-from gossamer.sites.running import run
+from gossamer.sites.page_functions import run
 
 
 class CheckResult(msgspec.Struct):

@@ -15,16 +15,16 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from gossamer import units
 from gossamer import url as urls
+from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.item import Item, pressed
+from gossamer.items import gates
+from gossamer.model.item import Item, pressed
+from gossamer.model.request import Request
+from gossamer.model.site import Site
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
-from gossamer.pipeline import gates
-from gossamer.request import Request
 from gossamer.sinks import formats
-from gossamer.site import Site
 
 
 class LoadedSite:
@@ -285,7 +285,7 @@ def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
     known = {name for site in sites for name in site.site.defaults}
     for name in args:
         if name not in known:
-            hint = units.nearest(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
+            hint = value_parsers.nearest(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"-a {name}: no site takes it{hint}")
     for site in sites:  # a module is imported once a process: an earlier run's arguments are not this one's
         site.site.freeze(args)

@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
-from gossamer.page import Page
+from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites.check import folder, items_of, text
 from gossamer.sites.loading import load

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BUSY,
     KEY,
     RETRY,
@@ -22,7 +22,7 @@ from gossamer.collectors.unlocker.shape import (
     packed,
     said,
     seconds,
-)  # fmt: skip
+)
 
 CODES = {
     "sr_rate_limit": (BUSY, ""), "reject_block": (RETRY, ""), "domcontentloaded_event_timeout": (RETRY, ""),

@@ -14,9 +14,9 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gossamer import url as urls
-from gossamer.collectors.http import Resolver
-from gossamer.collectors.transfer import ACCEPT
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BANNED,
     BUSY,
     CREDIT,
@@ -29,13 +29,13 @@ from gossamer.collectors.unlocker.shape import (
     Got,
     Needs,
     Refusal,
-)  # fmt: skip
-from gossamer.collectors.unlocker.table import Chosen
+)
+from gossamer.collectors.unlocker.providers import Chosen
+from gossamer.config.redaction import MASK, Secret, mask
 from gossamer.errors import ConfigError, CrawlFailed, NoCredit
-from gossamer.masking import MASK, Secret, mask
-from gossamer.page import Failure, Page
-from gossamer.parts import Collector
-from gossamer.request import Request, split
+from gossamer.model.interfaces import Collector
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request, split
 
 PROBES = 3
 """Times in a row that its breaker may open again, 30 s, 60 s and 120 s after it opened, before a crawl ends."""
@@ -44,7 +44,7 @@ PAUSE = 5.0
 LONGEST = 300.0
 """Seconds after which it is looked again whether there is something to spend."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""What a call says of the provider (`trouble.lua`): the tenth fault in a row shuts it for 30 s (at most 15 min), what is no page's
+"""What a call says of the provider (`breaker.lua`): the tenth fault in a row shuts it for 30 s (at most 15 min), what is no page's
 fault does so at once."""
 SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
 

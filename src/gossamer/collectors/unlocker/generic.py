@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BANNED,
     BUSY,
     CREDIT,
@@ -37,7 +37,7 @@ from gossamer.collectors.unlocker.shape import (
     said,
     seconds,
     whole,
-)  # fmt: skip
+)
 
 NAMES = ("header", "post", "forward", "status", "url", "credits", "headers", "body", "errors")
 STATUSES = {401: KEY, 407: KEY, 402: CREDIT, 429: BUSY, 500: RETRY, 502: RETRY, 503: RETRY, 504: RETRY}

@@ -5,7 +5,7 @@ A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 
 
 from __future__ import annotations
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BUSY,
     CREDIT,
     KEY,
@@ -24,7 +24,7 @@ from gossamer.collectors.unlocker.shape import (
     said,
     seconds,
     whole,
-)  # fmt: skip
+)
 
 _EXTRA = ("premium", "ultra_premium", "device_type", "autoparse", "output_format", "binary_target", "retry_404")
 _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")

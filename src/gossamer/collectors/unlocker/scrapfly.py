@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BUSY,
     CREDIT,
     KEY,
@@ -30,7 +30,7 @@ from gossamer.collectors.unlocker.shape import (
     said,
     seconds,
     whole,
-)  # fmt: skip
+)
 
 _EXTRA = (
     "asp", "proxy_pool", "rendering_wait", "rendering_stage", "js", "js_scenario", "cache", "cache_ttl", "cache_clear", "retry", "format",

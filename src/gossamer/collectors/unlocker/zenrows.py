@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BANNED,
     BUSY,
     CREDIT,
@@ -28,7 +28,7 @@ from gossamer.collectors.unlocker.shape import (
     said,
     seconds,
     whole,
-)  # fmt: skip
+)
 
 _EXTRA = (
     "mode", "premium_proxy", "wait", "block_resources", "js_instructions", "css_extractor", "autoparse", "response_type", "device",

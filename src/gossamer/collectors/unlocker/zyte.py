@@ -10,7 +10,7 @@ import uuid
 from base64 import b64encode
 from typing import Any
 
-from gossamer.collectors.unlocker.shape import (
+from gossamer.collectors.unlocker.interface import (  # fmt: skip
     BUSY,
     CREDIT,
     KEY,
@@ -29,7 +29,7 @@ from gossamer.collectors.unlocker.shape import (
     packed,
     said,
     seconds,
-)  # fmt: skip
+)
 
 CUT = (10_000_000, 10 << 20)
 """Lengths of a body that was cut."""

@@ -1,0 +1,210 @@
+"""Cleaning as a whole: what is removed at which age, in the store and in the data folder; by hand, or hourly by the scheduler.
+
+A part that another room adds (what is left in a broker) is handed in by the doors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gossamer.config.settings import Settings
+from gossamer.config.value_parsers import nearest
+from gossamer.errors import UsageError
+from gossamer.frontier.crawl_lock import held
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.stats import Census
+from gossamer.state import cleanup
+from gossamer.state.cleanup_scan import Broom, Found
+from gossamer.store import keys, orphan_servers
+from gossamer.store.store import Store
+
+HOUR, DAY = 3600.0, 86_400.0
+
+
+class Scene(NamedTuple):
+    """What a part works on."""
+
+    settings: Settings
+    store: Store
+    broom: Broom
+    crawl: str | None
+    asked: bool = False
+    """Whether its parts were named."""
+
+
+class Part(NamedTuple):
+    """One kind of thing: what it is, the age at which it goes, in seconds, and what removes or counts it."""
+
+    what: str
+    age: float
+    clean: Callable[[Scene, float], Awaitable[Found]]
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """What became of one part."""
+
+    part: str
+    what: str
+    count: int
+    bytes: int
+
+
+def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
+    """Locks of crawls that the store does not know."""
+    data = Path(scene.settings.data)
+    for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
+        if path.parent.name not in known and path.parent.name != "store":
+            yield path
+
+
+async def _stale_locks(scene: Scene, age: float) -> Found:
+    known = set(await Crawls(scene.store).names())
+
+    def work() -> Found:
+        return _remove([path for path in _locks(scene, known) if not _is_held(path)], scene, age)
+
+    return await asyncio.to_thread(work)
+
+
+async def _logs(scene: Scene, age: float) -> Found:
+    def work() -> Found:
+        data = Path(scene.settings.data)
+        return _remove([*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt")], scene, age)
+
+    return await asyncio.to_thread(work)
+
+
+async def _cache(scene: Scene, age: float) -> Found:
+    if scene.settings.cache is None:
+        return Found()
+    entry = re.compile(r"[0-9a-f]{2}/(?:[0-9a-f]{46}|new-\d+-\d+)")
+    root = Path(scene.settings.cache)
+
+    def entries() -> Found:
+        return _remove([path for path in root.glob("??/*") if entry.fullmatch(str(path.relative_to(root)))], scene, age)
+
+    return await asyncio.to_thread(entries)
+
+
+async def _stores(scene: Scene, age: float) -> Found:
+    def work() -> Found:
+        found = list(orphan_servers.orphans(age))
+        for one in found if not scene.broom.dry else ():
+            orphan_servers.remove(one)
+        return Found(len(found))
+
+    return await asyncio.to_thread(work)
+
+
+PARTS: dict[str, Part] = {
+    "crawls": Part(
+        "crawls that ended with nothing left to do",
+        30 * DAY,
+        lambda s, age: cleanup.crawls(s.broom, age, partial(_hold, s.settings), s.crawl),
+    ),
+    "dead": Part("dead letters of such crawls", 30 * DAY, lambda s, age: cleanup.dead(s.broom, age, s.crawl)),
+    "leases": Part("leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.leases(s.broom)),
+    "hosts": Part("states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.hosts(s.broom, age)),
+    "keys": Part("keys of crawls that are gone", DAY, lambda s, age: cleanup.remains(s.broom, age)),
+    "runs": Part("records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.runs(s.broom, age)),
+    "workers": Part("records of workers that are gone", DAY, lambda s, age: cleanup.workers(s.broom, age)),
+    "stores": Part("embedded stores and sockets that nobody uses", HOUR, _stores),
+    "locks": Part("locks of crawls that are gone", DAY, _stale_locks),
+    "logs": Part("logs of surprises", 30 * DAY, _logs),
+    "cache": Part("pages in the cache", 30 * DAY, _cache),
+}
+OF_A_CRAWL = ("crawls", "dead")
+
+
+async def clean(
+    settings: Settings, store: Store, *, what: list[str] | None = None, older: float | None = None, crawl: str | None = None,
+    dry: bool = False, more: Mapping[str, Part] = {},
+) -> list[Cleaned]:  # fmt: skip
+    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go whatever its state), `more`
+    are parts of other rooms, done first."""
+    parts = {**more, **PARTS}
+    for name in what or ():
+        if name not in parts:
+            raise UsageError(
+                f"--what {name!r}: there is no such part{nearest(name, parts)}; there are {', '.join(parts)}"
+            )
+    if crawl is not None:
+        await Crawls(store).need(crawl)
+    wanted = what or (list(parts) if crawl is None else ["crawls"])
+    if crawl is not None and (foreign := [name for name in wanted if name not in OF_A_CRAWL]):
+        raise UsageError(f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}")
+    scene = Scene(settings, store, Broom(store, await Census(store).now(), dry=dry), crawl, what is not None)
+    done = []
+    for name in wanted:
+        part = parts[name]
+        found = await part.clean(scene, part.age if older is None else older)
+        done.append(Cleaned(name, part.what, found.count, found.bytes))
+    return done
+
+
+class Hourly:
+    """Cleaning beside the scheduler's work: once an hour of the store's clock, whoever leads."""
+
+    def __init__(
+        self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, Part] = {}
+    ) -> None:  # fmt: skip
+        self._settings, self._store, self._say, self._more = settings, store, say, more
+        self._next = 0.0
+
+    async def __call__(self, now: float) -> None:
+        """Clean when an hour is over since it was done last; the first time an hour from now."""
+        if now < self._next:
+            return
+        key = f"{keys.tag(0)}@cleaned"
+        raw = await self._store.guard(cast(Awaitable[Any], self._store.client.get(key)))
+        last = int(raw) / 1000 if raw else None
+        if last is not None and now - last < HOUR:
+            self._next = last + HOUR
+            return
+        await self._store.guard(cast(Awaitable[Any], self._store.client.set(key, round(now * 1000))))
+        self._next = now + HOUR
+        if last is None:
+            return
+        for one in await clean(self._settings, self._store, more=self._more):
+            if one.count:
+                self._say("cleaned", part=one.part, count=one.count, bytes=one.bytes)
+
+
+def _hold(settings: Settings, name: str) -> contextlib.AbstractContextManager[Any]:
+    """The lock of a crawl that ran on this machine."""
+    folder = Path(settings.data) / name
+    return held(folder, name) if (folder / "lock").exists() else contextlib.nullcontext()
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+def _remove(paths: list[Path], scene: Scene, age: float) -> Found:
+    """Remove the files that are so old, and folders that become empty."""
+    count, size = 0, 0
+    for path in paths:
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            if scene.broom.now - about.st_mtime < age:
+                continue
+            count, size = count + 1, size + about.st_size
+            if not scene.broom.dry:
+                path.unlink()
+                with contextlib.suppress(OSError):
+                    path.parent.rmdir()
+    return Found(count, size)

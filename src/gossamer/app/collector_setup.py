@@ -1,0 +1,300 @@
+"""Settings -> the ways to get a page: for each rung its collector behind the guard, and the identity lent to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.job import Setup
+from gossamer.blocks.site_rules import worth_keeping
+from gossamer.collectors.browser.chromium import only_chromium
+from gossamer.collectors.http.collector import HttpCollector
+from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.collectors.missing import Missing
+from gossamer.collectors.unlocker.collector import UnlockerCollector
+from gossamer.config.resources import room_for_visits
+from gossamer.config.settings import Settings
+from gossamer.config.value_parsers import RUNGS
+from gossamer.egress.resolver import Resolver, Single
+from gossamer.errors import ConfigError
+from gossamer.identity.browser_identity import Driven
+from gossamer.identity.browsers import BROWSERS, drivable, named
+from gossamer.identity.plain import Plain
+from gossamer.identity.sessions import Sessions
+from gossamer.model.browser_profile import Guise, Lent
+from gossamer.model.interfaces import Collector, Given
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import FILE, Request, split
+from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
+from gossamer.sinks.formats import whole
+from gossamer.sites import host_rules
+from gossamer.worker.rungs import Bare, Identity, Nobody, Proxies, Rung
+
+PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
+
+
+class Lender(Proxies, Protocol):
+    """Lends proxies, and knows where they are (`identity.lending`)."""
+
+    def country(self, url: str) -> str: ...
+
+
+class Dialling:
+    """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
+
+    A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
+    where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung
+    from what the site of a host wants of it. `others`: what the browser rung needs may be missing here, for other workers have it.
+    """
+
+    name = "rungs"
+
+    def __init__(
+        self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
+        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Lender | None = None,
+        others: bool = False,
+    ) -> None:  # fmt: skip
+        self._others = others
+        self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
+        needs = lru_cache(10_000)(partial(host_rules.needs, sites))
+        self._needs, self._sites, self._proxies = needs, sites, proxies
+        of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
+        self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
+        self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
+        self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
+        self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
+        self._rungs: dict[tuple[str, bool], Rung] = {}
+        self._unlocker, self._unlocked = unlocker, list[UnlockerCollector]()
+        self._running = False
+        ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
+        self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
+        self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
+        self.given: Given = self._plain.given
+        """The headers of a request that people gave."""
+        self.held = {
+            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder, self.disguised)
+            for one in sites if one.site.session is not None
+        }  # fmt: skip
+        """Site -> the rungs of those who are logged in; on the first they log in."""
+        self.climbs = any(len(ladder) > 1 for ladder in ladders)
+        """Whether there is any choice."""
+        self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
+        for name in {rung for ladder in ladders for rung in ladder}:
+            self._rung(name, False)
+        only_chromium(self._settings.chromium, sites, self.held, self.disguised)
+        self._running = True
+
+    def pages(self, request: Request) -> Rung:
+        """The rung on which a page is asked for."""
+        return self._rung(self.ladder(request)[0], False)
+
+    def ladder(self, request: Request) -> tuple[str, ...]:
+        """The rungs that a request may be made on, the cheapest first."""
+        found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
+        return cheap(found) if request.use == FILE else found
+
+    def free(self, request: Request) -> tuple[str, ...]:
+        """The rungs that robots.txt may be asked for on."""
+        return cheap(self.ladder(request))
+
+    def robots(self, request: Request) -> Rung:
+        """The rung of a robots.txt, of which only the first 500 KiB are read."""
+        return self._rung(self.free(request)[0], True)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the credits of a crawl are spent that has nothing else."""
+        return self._alone and any(one.spent for one in self._unlocked)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a request may take."""
+        return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
+        rung = self.pages(request)
+        if rung.name == BROWSER:
+            rung = self._rung(self.free(request)[0], False)
+
+        async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
+            lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
+            worn = lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
+            return await rung.collector.collect(request, lent.headers | dict(headers), worn)
+
+        return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
+
+    def forget(self, domain: str) -> None:
+        """A session at a registered domain is over."""
+        for rung in self._rungs.values():
+            rung.identity.forget(domain)
+
+    async def close(self) -> None:
+        """Let connections go."""
+        for rung in self._rungs.values():
+            await rung.collector.close()
+
+    def _rung(self, name: str, robots: bool) -> Rung:
+        if (rung := self._rungs.get((name, robots))) is None:
+            try:
+                made = collector(
+                    self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
+                    unlocker=self._unlock, keep=self._keep, more=self._types,
+                    browser=partial(
+                        chromium, self._settings, self._guard, self._needs, self.disguised, self._folder, self._proxies
+                    ),
+                )  # fmt: skip
+            except ConfigError as error:
+                if not self._running and not (self._others and name == BROWSER):
+                    raise
+                made = Missing(str(error))
+            identity: Identity = Nobody() if robots else self._plain
+            if name == UNLOCKER:
+                identity = Bare(self._plain.given)
+            elif name == BROWSER and self.disguised:
+                identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
+            elif name == IMPERSONATED:
+                given = None if robots else self._plain.given
+                identity = sessions(self._settings, self._needs, self._sites, self._seed, given, self._of_host)
+            proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
+            elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
+            rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
+        return rung
+
+    def _unlock(self) -> UnlockerCollector:
+        if self._unlocker is None:
+            raise ConfigError("there is no unlocker here")
+        made = self._unlocker(lambda host: self._needs(host).unlocker)
+        for one in self._sites:
+            try:
+                made.chosen.also(one.site.unlocker)
+            except ConfigError as error:
+                raise ConfigError(f"site {one.site.name}: {error}") from None
+        made.alone = self._alone
+        self._unlocked.append(made)
+        return made
+
+
+def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
+    """The rungs of a ladder, the cheapest first."""
+    return tuple(rung for rung in RUNGS if rung in set(ladder))
+
+
+def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
+    """The rungs for what is no page: no browser is opened for it, and no unlocker paid."""
+    return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
+
+
+def ladder_of(needs: host_rules.Needs, settings: Settings) -> tuple[str, ...]:
+    """The rungs of a host with these needs, the cheapest first."""
+    found = ordered(needs.ladder or settings.ladder)
+    return held(needs.session, found) if needs.session else found
+
+
+def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
+    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
+    too. Raises ConfigError."""
+    rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder)
+    if not rungs:
+        raise ConfigError(f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser")
+    if disguised and rungs == (PLAIN, BROWSER):
+        raise ConfigError(
+            f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
+        )
+    return rungs
+
+
+def sessions(
+    settings: Settings, needs: Callable[[str], host_rules.Needs], sites: Sequence[Any], seed: str, given: Given | None,
+    of_host: Callable[[str], tuple[str, ...]],
+) -> Sessions:  # fmt: skip
+    """The sessions of the impersonated rung; where the browser rung may follow, of a browser that this can be.
+
+    Raises ConfigError for a browser that there is not, or that Chromium cannot be.
+    """
+    checked("browser", settings.browser)
+    for one in sites:
+        checked(f"site {one.site.name}: browser", one.site.browser)
+    of_all = [("browser", settings.ladder, settings.browser)]
+    for one in sites:
+        ladder = one.site.ladder if one.site.says_ladder else settings.ladder
+        of_all.append((f"site {one.site.name}: browser", ladder, one.site.browser or settings.browser))
+    for where, ladder, names in of_all:
+        if BROWSER in ladder and not drivable(names):
+            told = ", ".join(names)
+            raise ConfigError(f"{where}: the browser rung is Chromium, which is none of {told}: add chrome or edge")
+    domain = lru_cache(10_000)(urls.registered_domain)
+
+    def wanted(host: str) -> Sequence[str]:
+        names = needs(host).browser or settings.browser
+        return drivable(names) if BROWSER in of_host(host) else names
+
+    return Sessions(wanted, seed, settings.session, domain, given=given)
+
+
+def chromium(
+    settings: Settings, guard: Resolver | Single, needs: Callable[[str], host_rules.Needs], disguised: bool, folder: Path | None = None,
+    proxies: Lender | None = None,
+) -> Collector:  # fmt: skip
+    """The collector of the browser rung: with the own user agent, unless `disguised`."""
+    from gossamer.collectors.browser.collector import BrowserCollector
+    from gossamer.collectors.browser.fingerprint import Worn
+
+    def worn(name: str) -> Worn:
+        one = BROWSERS[name]
+        return Worn(one.agent, one.language, one.hints)
+
+    return BrowserCollector(
+        guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
+        domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
+        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file, folder=folder, worn=worn,
+        country=proxies.country if proxies is not None else lambda _: "",
+    )  # fmt: skip
+
+
+def checked(where: str, names: Iterable[str]) -> None:
+    """Names of browsers. Raises ConfigError for one that there is not."""
+    for name in names:
+        try:
+            named(name)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+
+def collector(
+    settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
+    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
+    keep: bool = False, more: Callable[[str], tuple[str, ...]] | None = None,
+) -> Collector:  # fmt: skip
+    """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+    if archive is not None:
+        from gossamer.collectors.archive.collector import archive_collector
+
+        return archive_collector(archive, truncate=robots)
+    options: dict[str, Any] = {
+        "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
+        "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
+        "ca_file": settings.ca_file, "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)), "keep": keep,
+        "folder": None if robots or keep or settings.cache else settings.data, "more": None if robots else more,
+    }  # fmt: skip
+    made: Collector
+    if rung == IMPERSONATED:
+        from gossamer.collectors.impersonated import ImpersonatedCollector
+
+        made = ImpersonatedCollector(resolver, **options)
+    elif rung == UNLOCKER and unlocker is not None:
+        made = unlocker()
+    elif rung == BROWSER and browser is not None:
+        made = browser()
+    else:
+        made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
+    if settings.cache and not robots:
+        from gossamer.collectors.http_cache import CacheCollector
+
+        return CacheCollector(made, settings.cache, given, worth_keeping, BROWSER if rung == BROWSER else "")
+    return made

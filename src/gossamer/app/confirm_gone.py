@@ -1,0 +1,71 @@
+"""`gossamer items CRAWL --confirm-gone`: marks the items that the last run of a crawl did not meet, where the run itself did not dare."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+from gossamer.app.gate_setup import gone_counted
+from gossamer.app.job import Job, Output
+from gossamer.app.seeding import prepare
+from gossamer.app.sink_setup import outputs
+from gossamer.app.wiring import open_store
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, UsageError
+from gossamer.frontier.crawl_lock import held
+from gossamer.frontier.crawls import ENDED, Crawls, clock
+from gossamer.model.interfaces import HistorySink
+from gossamer.sites import load_all
+from gossamer.sites.manifest import noted
+from gossamer.worker.records import moment
+
+
+class Gone(NamedTuple):
+    """What came of one site: items marked (or that would be), and items that were stored and not gone."""
+
+    gone: int
+    stored: int
+
+
+async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
+    """Mark them in each store of the crawl that keeps items; what came of it, by site.
+
+    Raises UsageError where the crawl is under way, ConfigError where no site of it says `complete=True` or no output keeps items.
+    """
+    folder = Path(settings.data) / crawl
+    note = noted(folder)
+    with held(folder, crawl):
+        store, embedded = await open_store(settings)
+        try:
+            record = await Crawls(store).need(crawl)
+            if record.state not in ENDED:
+                raise UsageError(f"{crawl} is {record.state}: what it did not meet yet is not gone")
+            given = [Output(spec) for spec in record.outputs]
+            job = Job(targets=list(note.sites), settings=settings, name=crawl, outputs=given)
+            setup, _ = prepare(job, None)
+            sites = load_all(note.sites, {})
+            complete = [site.name for site in sites if site.site.complete]
+            if not complete:
+                raise ConfigError(f"no site of {crawl} says complete=True: no run says that it sees all items")
+            tables = [table for table in outputs(setup, sites)[1] if isinstance(table, HistorySink)]
+            if not tables:
+                raise ConfigError(f"{crawl} has no output that keeps one row an item (SQLite, PostgreSQL, MongoDB)")
+            now, run = moment(await clock(store)), f"{crawl}@{record.started_at}"
+            found = {}
+            try:
+                for name in complete:
+                    for table in tables:
+                        found[name] = Gone(*await asyncio.to_thread(table.missing, name, run, now))
+                        if not dry_run:
+                            await asyncio.to_thread(table.unseen, name, run, now)
+                if not dry_run:
+                    await gone_counted(setup, store, [site.name for site in sites], tables, record.started_at)
+            finally:
+                for table in tables:
+                    await asyncio.to_thread(table.close)
+            return found
+        finally:
+            await store.close()
+            if embedded is not None:
+                await asyncio.to_thread(embedded.leave)

@@ -1,0 +1,224 @@
+"""What travels with a submitted crawl, through the store, to the workers; and the outputs that many of them write."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from xxhash import xxh3_64_hexdigest
+
+from gossamer.app.job import Job, Output, Setup, registered
+from gossamer.app.targets import read
+from gossamer.collectors.unlocker.providers import lent
+from gossamer.config.redaction import mask
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, UsageError
+from gossamer.frontier.crawls import Spec
+from gossamer.identity.encryption import Seal
+from gossamer.sinks.formats import FORMATS, WHOLE, parse
+from gossamer.sinks.sink_url import AWAY, bare_secret, journals, kind_of, place
+
+VERSION = 1
+SEALED = "sealed"
+"""Among what a job uses: who does not know it would run the crawl without its headers."""
+SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
+
+
+class Stored(msgspec.Struct):
+    """A crawl's job as it lies in the store."""
+
+    version: int
+    setup: Setup
+    uses: list[str] = []
+    """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run the crawl."""
+    sealed: bytes = b""
+    """The headers and passwords that were typed, where there is a key."""
+
+
+def pack(setup: Setup, seal: Seal) -> bytes:
+    """A setup for the store. In it lie neither the address and passwords of the store nor where a key is; what the crawl itself needs
+    does, headers and passwords sealed where there is a key."""
+    lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
+    kept = msgspec.structs.replace(
+        setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
+    )
+    targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
+    job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
+    made = msgspec.structs.replace(setup, job=job, store="", alone=True)
+    uses, sealed = _uses(made), b""
+    if seal.seals and (job.headers or made.credentials):
+        sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
+        made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
+        uses.append(SEALED)
+    return msgspec.json.encode(Stored(VERSION, made, uses, sealed))
+
+
+def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Seal]) -> Setup:
+    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it, or its key is
+    not ours."""
+    setup = _opened(_read(raw), seal)
+    registered(setup)
+    given = setup.job.settings
+    daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
+    settings = msgspec.structs.replace(
+        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=(),
+        unlocker=lent(mine.unlocker, given.unlocker), unlocker_key=mine.unlocker_key, unlocker_shape=mine.unlocker_shape,
+        session_key=mine.session_key, chromium=mine.chromium or given.chromium,
+        credits_daily=min(daily, default=None), proxies=mine.proxies or given.proxies,
+    )  # fmt: skip
+    outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
+    pages = part(setup.job.pages, segment) if setup.job.pages else None
+    attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
+    graph = part(setup.job.graph, segment) if setup.job.graph else None
+    targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
+    job = msgspec.structs.replace(
+        setup.job, settings=settings, outputs=outputs, pages=pages, attempts=attempts, graph=graph, targets=targets
+    )
+    return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
+
+
+def _opened(stored: Stored, seal: Callable[[], Seal]) -> Setup:
+    """With what was sealed."""
+    setup = stored.setup
+    if stored.sealed:
+        try:
+            opened = seal().open(stored.sealed, setup.crawl)
+        except ConfigError as error:
+            raise ConfigError(
+                f"its headers and passwords were sealed where it was submitted; give this worker the same session_key ({error})"
+            ) from None
+        setup.job.headers = opened["headers"]
+        setup.credentials = {origin: (user, word) for origin, (user, word) in opened["credentials"].items()}
+    return setup
+
+
+def _read(raw: bytes) -> Stored:
+    """Raises ConfigError for another format, and for what this gossamer does not know."""
+    stored = json.loads(raw)
+    if (version := stored.get("version")) != VERSION:
+        raise ConfigError(
+            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
+        )
+    known = {SEALED, *(f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__)}
+    if strange := [name for name in stored.get("uses", ()) if name not in known]:
+        raise ConfigError(
+            f"it was submitted with {', '.join(strange)}, which this worker does not know: run the same gossamer everywhere"
+        )
+    try:
+        return msgspec.json.decode(raw, type=Stored)
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"its job cannot be read ({error}): run the same gossamer everywhere") from None
+
+
+_PARTS: dict[str, type[msgspec.Struct]] = {"setup": Setup, "job": Job, "settings": Settings, "spec": Spec}
+
+
+def _uses(setup: Setup) -> list[str]:
+    parts = {"setup": setup, "job": setup.job, "settings": setup.job.settings, "spec": setup.spec}
+    return [
+        f"{part}.{field.name}"
+        for part, value in parts.items()
+        for field in msgspec.structs.fields(value)
+        if not field.required and getattr(value, field.name) != field.default
+    ]
+
+
+def local(target: str, folder: str) -> Path | None:
+    """A site file or folder on this machine: as it was called, in the worker's folder of sites."""
+    path = Path(target)
+    for found in (Path(folder) / path, Path(folder) / path.name):
+        if found.exists():
+            return found
+    here = Path(folder)
+    return here if not path.suffix and here.is_dir() and here.name == path.name else None
+
+
+def shareable(specs: list[str]) -> None:
+    """Raise UsageError for outputs that the workers of a fleet cannot write together."""
+    for spec in specs:
+        if spec == "-" or spec.startswith("-:"):
+            raise UsageError(
+                f"-o {spec}: the workers of a fleet have no common standard output: give a folder, as -o out/"
+            )
+        if kind := kind_of(spec):
+            if bare_secret(spec):
+                raise UsageError(
+                    f"-o {mask(spec)}: a secret does not travel: write ${{env:NAME}} or ${{file:PATH}} for it"
+                )
+            if journals(spec) and "journal" not in place(spec).given:
+                raise UsageError(
+                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all workers reach, as ?journal=/shared/out"
+                )
+            continue
+        path, form = folder_of(spec)
+        if path is None:
+            raise UsageError(
+                f"-o {spec}: a single file cannot be written by many machines: give a folder that all workers reach, "
+                f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
+            )
+        if form == "sqlite":
+            raise UsageError(
+                f"-o {spec}: SQLite has one writer: give a folder of JSON lines, CSV or Parquet, as -o out/"
+            )
+
+
+def folder_of(spec: str) -> tuple[str | None, str]:
+    """The folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`; None for a single file.
+
+    >>> folder_of("out/:csv"), folder_of("out.jsonl")
+    (('out', 'csv'), (None, 'jsonl'))
+    """
+    if spec.startswith("objects:") or spec.partition("://")[0].lower() in AWAY:
+        found = parse(spec)
+        return found.path, found.format
+    path, colon, form = spec.rpartition(":")
+    if colon and path.endswith("/") and form.lower() in FORMATS:
+        return path.rstrip("/") or "/", form.lower()
+    if spec.endswith("/") and not spec.endswith(".parquet/"):
+        return spec.rstrip("/") or "/", "jsonl"
+    found = parse(spec)
+    return (found.path if found.format == "parquet" else None), found.format
+
+
+def part(spec: str, segment: str) -> str:
+    """The part of a shared output that one process writes."""
+    if kind_of(spec):
+        return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
+    folder, form = folder_of(spec)
+    if form in WHOLE:
+        where, mark, query = (folder or ".").partition("?")
+        where = where.rstrip("/") if "://" in where else str(Path(where).absolute())
+        plain, ending = ("objects:", "") if form == "objects" else ("", "" if "://" in where else ".warc.gz")
+        return f"{plain}{where}/part-{segment}{ending}{mark}{query}"
+    return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
+
+
+def segment(process: str, crawl: str) -> str:
+    """What the parts of outputs are called that a process writes of a crawl: several crawls may share a folder."""
+    return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
+
+
+def segments(paths: list[str]) -> set[str]:
+    """The processes that wrote parts, out of the paths whose lengths are committed."""
+    return {found[1] for path in paths if (found := SEGMENT.search(path))}
+
+
+def folders(setup: Setup) -> None:
+    """Make the folders of a job's outputs where they are missing. Raises ConfigError."""
+    specs = [
+        *(one.spec for one in setup.job.outputs),
+        *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),
+    ]
+    found = {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
+    for folder in sorted(found | ({setup.known_at} if setup.known_at is not None else set())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{folder} cannot be made here for the crawl's output: {error.strerror}") from None
+
+
+def _stem(spec: str) -> str:
+    return parse(spec).path.rpartition(".")[0] or "out"

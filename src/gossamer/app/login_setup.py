@@ -1,0 +1,295 @@
+"""Settings -> the accounts of sites in one worker: secrets put in, log-ins kept in the store, each bound to one identity and proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.job import Setup
+from gossamer.blocks.site_rules import Blocks
+from gossamer.config.secret_refs import secret
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError
+from gossamer.identity.account import Member
+from gossamer.identity.browser_identity import Shown
+from gossamer.identity.browsers import BROWSERS, drivable, identity, named
+from gossamer.identity.encryption import PLAIN, Seal
+from gossamer.model.interfaces import Given
+from gossamer.model.login import Account, Login
+from gossamer.model.page import Failure
+from gossamer.model.request import Request, split
+from gossamer.proxies.proxy_rotation import Held, Proxies
+from gossamer.sites import host_rules
+from gossamer.state.logins import Known, Logins
+from gossamer.store.store import Store
+from gossamer.worker.login_flow import Entering
+from gossamer.worker.login_session import Members, Seat, cookies
+from gossamer.worker.robots_gate import Gate, Treatment
+from gossamer.worker.rungs import Rung, Ways
+
+IMPERSONATED, BROWSER = "impersonated", "browser"
+TRIES = 5
+LOOKS = 0.0, 0.1, 0.3, 0.6
+"""Seconds before each look for cookies that another answer brought."""
+
+
+class Holding(msgspec.Struct):
+    """An account as this worker knows it. `bound`: the proxy that it goes through; `stale`: the store is to hear of it."""
+
+    member: Member
+    version: int
+    revision: int
+    bound: str = ""
+    proof: str = ""
+    stale: bool = False
+    keeping: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+
+
+class Club:
+    """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`: account, version -> its identity,
+    which is nobody yet; `lent`: a rung as an account has it."""
+
+    def __init__(
+        self, site: str, login: Login, hosts: Sequence[str], rungs: tuple[str, ...], logins: Logins, proxies: Proxies | None,
+        made: Callable[[str, str], Member], lent: Callable[[Rung, Member, Any], Rung],
+    ) -> None:  # fmt: skip
+        self.site, self.login, self.hosts, self.rungs = site, login, hosts, rungs
+        names = [host.removeprefix("*.") for host in hosts] + ([split(login.url)[1]] if login.url else [])
+        self.domains = frozenset(map(urls.registered_domain, names))
+        self._logins, self._proxies, self._made, self._lent = logins, proxies, made, lent
+        self._seal = Seal(None, 0)
+        self._accounts: dict[str, Account] = {}
+        self._told: dict[str, str] = {}
+        self._holdings: dict[str, Holding] = {}
+
+    async def open(self, seal: Seal) -> None:
+        """Put the secrets in, look whether what is kept can be opened. Raises ConfigError."""
+        self._seal = seal
+        try:
+            self._accounts = {one.name: one for one in self.login.revealed()}
+        except ValueError as error:
+            raise ConfigError(f"site {self.site}: session: {error}") from None
+        self._told = {name: seal.told(one.fields) for name, one in self._accounts.items()}
+        await self._logins.met(self.site, self.hosts)
+        for name in self._accounts:
+            if kept := (await self._logins.state(self.site, name))[2]:
+                self._seal.open(kept, f"{self.site}/{name}")
+
+    async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
+        """Whose turn it is; a failure for later when all are busy. Raises ConfigError when all were refused, NoProxyLeft."""
+        while True:
+            me = secrets.token_hex(8)
+            turn = await self._logins.turn(self.site, me, self.login.every, [self._known(n) for n in self._names(only)])
+            if turn.what == "wait":
+                return _later(turn.ms / 1000)
+            if turn.what == "refused":
+                raise ConfigError(
+                    f"site {self.site}: session: the log-in as {turn.name} was refused: {turn.why}; give the right "
+                    f"credentials, or wait {turn.ms / 60_000:.0f} min, or: gossamer sessions forget {self.site}"
+                )
+            account = self._accounts[turn.name]
+            if turn.what == "enter":
+                held = None
+                if self._proxies is not None and (held := await self._proxies.hold(host)) is None:
+                    await self._logins.failed(self.site, turn.name, me, waits=False)
+                    return _later(1.0)
+                member = self._made(turn.name, f"{turn.version + 1}")
+                return Seat(account, self._lent(rung, member, held), turn.version, me)
+            holding = self._taken(turn.name, turn.version, turn.revision, turn.state)
+            held = None
+            if holding is not None and self._proxies is not None:
+                held = await self._proxies.hold(host, holding.bound) if holding.bound else None
+            if holding is None or bool(holding.bound) != (held is not None):
+                await self._logins.lost(self.site, turn.name, turn.version, sure=True)
+                continue  # another identity than it was logged in with
+            return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
+
+    def on(self, seat: Seat, rung: Rung) -> Seat:
+        """The same on another of its rungs."""
+        return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
+
+    async def renew(self, seat: Seat) -> None:
+        """The log-in goes on."""
+        await self._logins.renew(self.site, seat.account.name, seat.token)
+
+    async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None:
+        """It is done; None: others took it over meanwhile."""
+        member, name = _member(seat), seat.account.name
+        member.headers, member.news = headers, []
+        bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, Held) else ""
+        state = self._state(member, bound, proof, name)
+        version = await self._logins.entered(self.site, name, seat.token, state, self._told[name])
+        if not version:
+            return None
+        self._holdings[name] = Holding(member, version, 1, bound, proof)
+        return seat._replace(version=version, token="", proof=proof)
+
+    async def failed(self, seat: Seat, *, waits: bool) -> None:
+        """It failed, and may be tried again, in a while where it `waits`."""
+        await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
+
+    async def refused(self, seat: Seat, why: str) -> None:
+        """Its credentials were refused."""
+        name = seat.account.name
+        await self._logins.refused(self.site, name, seat.token, self._told[name], why)
+        if len(self._accounts) > 1:
+            print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
+
+    async def keep(self, seat: Seat) -> None:
+        """Let all workers know of the cookies that answers set: one after the other, what is on its way stays news until it is there."""
+        name, member = seat.account.name, _member(seat)
+        if (holding := self._holdings.get(name)) is None or holding.member is not member:
+            return
+        async with holding.keeping:
+            for _ in range(TRIES if member.news or holding.stale else 0):
+                count, known = len(member.news), Known(name, "", holding.version, holding.revision)
+                state = self._state(member, holding.bound, holding.proof, name)
+                done, version, revision, kept = await self._logins.keep(self.site, known, state)
+                if version != holding.version or not (done or kept):
+                    return  # it is over
+                holding.revision = revision
+                if done:
+                    del member.news[:count]
+                    holding.stale = False
+                    return
+                member.load(self._seal.open(kept, f"{self.site}/{name}"))
+
+    async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
+        """Whether its cookies are others by now than those that were sent: another answer changed them meanwhile, and may be about to
+        be told where answers have done so before."""
+        for wait in LOOKS:
+            await asyncio.sleep(wait)
+            version, revision, kept = await self._logins.state(self.site, seat.account.name)
+            if version != seat.version or not kept:
+                return False
+            held = self._taken(seat.account.name, version, revision, kept)
+            if held is None or held.member is not _member(seat) or revision < 2:
+                return False
+            if cookies(seat, request) != sent:
+                return True
+        return False
+
+    async def lost(self, seat: Seat) -> bool:
+        """It is over; False: to log in once more would be of no use."""
+        return await self._logins.lost(self.site, seat.account.name, seat.version)
+
+    async def helped(self, seat: Seat) -> None:
+        """To log in again was of use."""
+        await self._logins.helped(self.site, seat.account.name)
+
+    async def alone(self, host: str) -> None:
+        """Each answer changes its cookies: of two requests at once one is logged out."""
+        if await self._logins.alone(host):
+            told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
+            print(f"gossamer: site {told}", file=sys.stderr)
+
+    def _names(self, only: str) -> Sequence[str]:
+        return [only] if only else list(self._accounts)
+
+    def _known(self, name: str) -> Known:
+        held = self._holdings.get(name)
+        return Known(name, self._told[name], *((held.version, held.revision) if held is not None else (0, 0)))
+
+    def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
+        """The account as the store has it now; None when it was somebody else who logged in, by rung or browser."""
+        held = self._holdings.get(name)
+        if not kept:
+            return held
+        state = self._seal.open(kept, f"{self.site}/{name}")
+        if held is None or held.version != version:
+            member = self._made(name, f"{version}")
+            if state["rung"] != self.rungs[0] or (member.browser is None) == bool(state["browser"]):
+                return None
+            if member.browser is not None and (known := BROWSERS.get(state["browser"])) is not None:
+                member.browser = known
+            held = self._holdings[name] = Holding(member, version, revision, state["proxy"], state["proof"])
+            held.stale = self._seal.seals and kept.startswith(PLAIN)
+        held.revision = revision
+        held.member.load(state)
+        return held
+
+    def _state(self, member: Member, bound: str, proof: str, name: str) -> bytes:
+        state: Mapping[str, Any] = {"rung": self.rungs[0], "proxy": bound, "proof": proof, **member.state()}
+        return self._seal.close(state, f"{self.site}/{name}")
+
+
+class Clubs:
+    """The accounts of all sites of a crawl: nobody before `open`."""
+
+    def __init__(
+        self, setup: Setup, sites: Sequence[Any], store: Store, ways: Ways, proxies: Proxies | None
+    ) -> None:  # fmt: skip
+        settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
+        self._rung, rungs, given = ways.pages, ways.held, ways.given
+        logins, self._crawl, self._seal = Logins(store), setup.crawl, partial(seal_of, settings, store)
+        self._clubs: dict[str, Club] = {}
+        for one in sites:
+            if one.site.session is None or setup.job.archive is not None:
+                continue
+            name, browsers = one.site.name, one.site.browser or settings.browser
+            for known in browsers:
+                named(known)
+            browsers = drivable(browsers) if BROWSER in rungs[name] else browsers
+            as_one = rungs[name][0] == IMPERSONATED or (ways.disguised and BROWSER in rungs[name])
+
+            def made(
+                account: str, version: str, name: str = name, browsers: Sequence[str] = browsers if as_one else ()
+            ) -> Member:
+                browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
+                return Member(account, f"{name}/{account}/{version}", browser, given, domain)
+
+            self._clubs[name] = Club(
+                name, one.site.session, one.site.hosts, rungs[name], logins, proxies, made, partial(_lent, given)
+            )
+        self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.needs(sites, host).session))
+
+    def of(self, host: str) -> Club | None:
+        """The accounts of a host's site."""
+        return self._of(host)
+
+    def members(self, worker: str, gate: Gate, treat: Callable[[str], Treatment] | None) -> Members | None:
+        """What gets their pages, None where no site has any."""
+        if not self._clubs:
+            return None
+        entering = Entering(self._crawl, worker, gate, urls.parse, urls.registered_domain)
+        blocks: Callable[[str], Blocks] = (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
+        return Members(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
+
+    async def open(self) -> None:
+        """As of each, once. Raises ConfigError for a secret or a key that is missing."""
+        if self._clubs:
+            seal = self._seal()
+            for club in self._clubs.values():
+                await club.open(seal)
+
+    def __bool__(self) -> bool:
+        return bool(self._clubs)
+
+
+def seal_of(settings: Settings, store: Store) -> Seal:
+    """What seals log-ins. Raises ConfigError for a key that is missing, or its package."""
+    key = None if settings.session_key is None else secret("session_key", settings.session_key)
+    return Seal(key, store.seed)
+
+
+def _lent(given: Given, rung: Rung, member: Member, held: Any) -> Rung:
+    return rung._replace(identity=Shown(member, given) if rung.name == BROWSER else member, proxies=held)
+
+
+def _member(seat: Seat) -> Member:
+    found = seat.rung.identity
+    member = found.member if isinstance(found, Shown) else found
+    assert isinstance(member, Member)
+    return member
+
+
+def _later(seconds: float) -> Failure:
+    return Failure("login", "its accounts are busy", time.time(), 0.0, sent=False, later=seconds)

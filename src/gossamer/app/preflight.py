@@ -1,0 +1,97 @@
+"""What can be told before a crawl forgets or overwrites anything: whether its parts can be made and its files written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gossamer.app.job import Job, Setup
+from gossamer.app.wiring import Bench
+from gossamer.errors import SinkError, UsageError
+from gossamer.frontier.crawl_lock import being_written, living, writing
+from gossamer.frontier.crawls import Crawls
+from gossamer.sinks.formats import WHOLE, parse
+from gossamer.store.store import Store
+
+HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
+"""Formats that are files or folders of this machine, but for URLs."""
+
+
+async def rehearse(setup: Setup, store: Store) -> None:
+    """Leaves all as it is; raises what would else end the crawl when its past is gone (UsageError, ConfigError, SinkError)."""
+    for path, parts in places(setup.job):
+        look(path, parts)
+        spare(path, setup.job.targets)
+    await alone(setup, store)
+    if setup.job.fresh:
+        await Bench(setup, store, "door", asyncio.Event()).close()
+
+
+def places(job: Job) -> Iterator[tuple[str, bool]]:
+    """The paths of the job's own outputs, and whether each is a folder of parts."""
+    for spec in specs(job):
+        path, form = parse(spec)
+        if form in HERE and "://" not in path:
+            yield (
+                os.path.abspath(path),
+                form in ("parquet", "objects") or (form == "warc" and not path.lower().endswith(".warc.gz")),
+            )
+
+
+def files(job: Job) -> list[str]:
+    """Absolute paths of all that the job writes here: files, folders of parts."""
+    found = (parse(spec) for spec in specs(job))
+    return sorted({os.path.realpath(path) for path, form in found if form in HERE and "://" not in path})
+
+
+async def alone(setup: Setup, store: Store) -> None:
+    """Raises UsageError when another crawl of this store is writing a file of this one: they would cut each other's rows."""
+    wanted = _whole(setup.job)
+    for name in await writing(store, wanted) if wanted else ():
+        record = await Crawls(store).get(name)
+        if name != setup.crawl and record is not None and living(record, setup.job.settings.data):
+            path = next(path for real, path in wanted.items() if real in record.door["files"])
+            raise UsageError(being_written(path, name, record.door.get("pid")))
+
+
+def _whole(job: Job) -> dict[str, str]:
+    """What the job must have for itself, by absolute path. Many may write one SQLite file, but none may have it emptied under it."""
+    emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
+    found = [path for path, form in map(parse, specs(job)) if form != "sqlite" or path in emptied]
+    return {os.path.realpath(path): path for path in found}
+
+
+def specs(job: Job) -> list[str]:
+    """What stands after `-o` and the like."""
+    return [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
+
+
+def spare(path: str, targets: Sequence[str]) -> None:
+    """Raises UsageError where an output is what the crawl reads: a list, a site file."""
+    for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
+        inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
+        if inside or os.path.samefile(path, target):
+            raise UsageError(f"-o {path} is what this crawl reads: name another file")
+
+
+def look(path: str, parts: bool) -> None:
+    """Raises when nothing can be written there, for all that can be seen."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise UsageError(f"{path}: there is no folder {folder}; make it first")
+    there = path
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        there, mode = folder, 0
+    except OSError as error:
+        raise SinkError(f"cannot write {path}: {error.strerror}") from error
+    if mode and parts and not stat.S_ISDIR(mode):
+        raise UsageError(f"{path} is a file, and gossamer writes a folder of parts: give another name")
+    if mode and not parts and not stat.S_ISREG(mode):
+        raise UsageError(f"{path} is no plain file: name a file, or use - for the standard output")
+    if not os.access(there, os.W_OK):
+        raise SinkError(f"cannot write {path}: Permission denied")

@@ -1,0 +1,302 @@
+"""Producers at work: their URLs are added in batches, beside the workers or without any, and the crawl does not end before them.
+
+A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered again, and the seen-set
+knows it. While more than HIGH URLs are pending, or the store's memory is nearly used up, producers wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.job import Setup
+from gossamer.app.producers.source import Batch, Source
+from gossamer.app.targets import Rejected
+from gossamer.app.wiring import Bench
+from gossamer.config.data_files import make_folder, open_file
+from gossamer.config.redaction import mask
+from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
+from gossamer.frontier.background_task import beside
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.producer_positions import leases, position_of, positions
+from gossamer.frontier.spiller import spilling
+from gossamer.frontier.summary import counts
+from gossamer.store import keys
+from gossamer.store.store import Store
+from gossamer.store.store_check import fullest
+from gossamer.worker.link_intake import Taken
+
+HIGH = 20_000_000
+"""Pending URLs of a crawl above which producers wait."""
+OUTBOX = 500_000
+"""URLs on their way to the cold store above which they wait."""
+FULL = 0.8
+"""Share of the store's `maxmemory` above which they wait."""
+LEASE, RENEW = 30_000, 8.0
+"""Milliseconds that a lease holds; seconds between renewals."""
+TAIL = 16 << 20
+"""Bytes of bad lines that are looked at where some come again."""
+PATIENCE = 60.0
+"""Seconds for which the store may be away."""
+ADDED_TO = ("running", "paused")
+"""States of a crawl that is added to."""
+ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
+"""Exit codes of a `submit` whose crawl came into such a state while it added to it; else 11."""
+LOOK, WAIT, TELL = 1.0, 0.5, 10.0
+"""Seconds between looks at what is pending, between looks while it is too much, and between lines of progress."""
+
+Say = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Nobody listens."""
+
+
+class Feeder:
+    """Adds what one producer gives."""
+
+    def __init__(self, bench: Bench, source: Source, say: Say, again: bool, warn: Say = silent) -> None:
+        self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
+        """`again`: what comes may have been added before; then what is known is no duplicate found."""
+        self._store, self._crawl = bench.store, bench.setup.crawl
+        self._looked = self._told = time.monotonic()
+        self.read = 0
+        self._share: float | None = None
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """To the producer's end, if it has one; where it is cut off it says how far it came."""
+        try:
+            await self._to_end()
+        except asyncio.CancelledError:
+            self._say(self._line())
+            raise
+
+    async def _to_end(self) -> None:
+        position = await position_of(self._store, self._crawl, self.source.name)
+        async for batch in self.source.batches(position and position["at"]):
+            await self._patiently(partial(self.add, batch))
+            await self._patiently(partial(self.keep, batch.position, done=False))
+            await self.source.added(batch)
+            self._again = self._again and batch.position is None
+            self.read += len(batch.requests)
+            self._share = batch.share
+            self._progress(batch)
+            await self._patiently(self._room)
+            await asyncio.sleep(0)
+        last = await position_of(self._store, self._crawl, self.source.name)
+        await self.keep(last and last["at"], done=True)
+
+    async def add(self, batch: Batch) -> None:
+        """Put a batch into the frontier."""
+        if batch.rejected:
+            keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
+        taken, priority = Taken(), self.bench.setup.job.priority
+        flags = "ors" if self._again else "os"
+        beside = "*" if self.bench.scope.mode == "page" else self.source.beside
+        editions = batch.editions or itertools.repeat("")
+        for request, edition in zip(batch.requests, editions, strict=False):
+            if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
+                taken.skip("filter")
+                continue
+            if request.priority == 0 and priority:
+                request = msgspec.structs.replace(request, priority=priority)
+            self.bench.taker.request(request, taken, flags=flags, beside=beside, edition=edition)
+        await self.bench.frontier.add(taken.adds)
+        if taken.skips:
+            changes = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
+            await self.bench.frontier.count(changes)
+
+    async def keep(self, position: Any, done: bool) -> None:
+        """Remember how far it came."""
+        value = json.dumps({"at": position, "done": done})
+        await self._do(self._store.client.hset(positions(self._crawl), self.source.name, value))
+
+    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
+        """The store may be away for a while: it is started again, or another takes over."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await step()
+            except StoreError:
+                if time.monotonic() > deadline:
+                    raise
+                self._again = True
+                await asyncio.sleep(WAIT)
+
+    async def _room(self) -> None:
+        """Wait while there is too much already; looks once a second. A wait that is long is told."""
+        if (began := time.monotonic()) - self._looked < LOOK:
+            return
+        told = False
+        while why := await self._crowded():
+            if not told and time.monotonic() - began >= TELL:
+                told = True
+                for tell in (self._say, self._warn):
+                    tell(f"{self._line()}; it waits for room: {why}")
+            await asyncio.sleep(WAIT)
+        self._looked = time.monotonic()
+
+    async def _crowded(self) -> str:
+        """Why nothing is to be added now, if so."""
+        if (await counts(self._store, self._crawl))["open"] > HIGH:
+            return f"more than {HIGH:,} URLs are pending"
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket in range(self._store.buckets):
+            pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
+        if sum(await self._store.guard(pipe.execute())) > OUTBOX:
+            return f"more than {OUTBOX:,} URLs are on their way to the cold store"
+        used = await self._store.guard(fullest(self._store))
+        return f"the store uses {used:.0%} of its maxmemory" if used > FULL else ""
+
+    def _progress(self, batch: Batch) -> None:
+        trouble = batch.trouble
+        if trouble and trouble != self._trouble:
+            self._warn(f"{mask(self.source.name)}: {trouble}")
+        if trouble or batch.position is not None:
+            self._trouble = trouble
+        if time.monotonic() - self._told >= TELL:
+            self._told = time.monotonic()
+            self._say(self._line() + (f"; {trouble}" if trouble else ""))
+
+    def _line(self) -> str:
+        share = f", {self._share:.0%} of it" if self._share is not None else ""
+        return f"{mask(self.source.name)}: {self.read} URLs added{share}"
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Awaitable[Any], call))
+
+
+@contextlib.asynccontextmanager
+async def feeding(
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent, warn: Say = silent
+) -> AsyncIterator[asyncio.Task[None] | None]:
+    """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
+
+    What a producer raises ends what goes on within, and is raised here.
+    """
+    if not sources:
+        yield None
+        return
+    bench = Bench(setup, store, "producer", asyncio.Event())
+    name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+    try:
+        for source in sources:
+            await source.open(bench.dialling)
+        await _hold(store, setup.crawl, name)
+        async with beside(_leased(bench, sources, say, warn, name)) as work:
+            yield work
+    finally:
+        for source in sources:
+            await source.close()
+        await bench.close()
+
+
+async def feed(
+    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent,
+    begun: Callable[[], Awaitable[None]] | None = None,
+) -> None:  # fmt: skip
+    """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end before them."""
+    async with feeding(setup, store, sources, say) as work:
+        if begun is not None:
+            await begun()
+        if work is not None:
+            bench = Bench(setup, store, "spiller", asyncio.Event())
+            ended = asyncio.create_task(_ended(store, setup.crawl))
+            try:
+                async with spilling(store, setup.crawl, bench.cold, bench.hot):
+                    await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
+                if ended.done() and not work.done():
+                    raise ended.result()
+            finally:
+                ended.cancel()
+                await asyncio.gather(ended, return_exceptions=True)
+                await bench.close()
+
+
+async def _ended(store: Store, crawl: str) -> GossamerError:
+    """Wait until somebody ends a crawl that is being added to; the error to raise then."""
+    crawls = Crawls(store)
+    while True:
+        await asyncio.sleep(WAIT)
+        try:
+            record = await crawls.get(crawl)
+            if record is None:
+                await store.check_same()
+        except StoreChanged as error:
+            return error
+        except StoreError:  # it may come back; who adds hears of it
+            continue
+        state = record.state if record is not None else "removed"
+        if state in ADDED_TO:
+            continue
+        why = f" ({record.reason})" if record is not None and record.reason else ""
+        line = f"crawl {crawl} is {state}{why} while its lists were being added: what was not read yet is not added"
+        return CrawlEnded(line, ENDS_WITH.get(state, 11))
+
+
+async def _leased(bench: Bench, sources: Sequence[Source], say: Say, warn: Say, name: str) -> None:
+    """All producers to their ends, under a lease that is let go of then."""
+    store, crawl = bench.store, bench.setup.crawl
+    tasks = [asyncio.create_task(_renewed(store, crawl, name))]
+    try:
+        for source in sources:
+            begun = await position_of(store, crawl, source.name) is not None
+            feeder = Feeder(bench, source, say, begun, warn)
+            if not begun:
+                await feeder.keep(None, done=False)
+            tasks.append(asyncio.create_task(feeder.run()))
+        await asyncio.gather(*tasks[1:])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(GossamerError):
+            await store.guard(cast(Awaitable[Any], store.client.zrem(leases(crawl), name)))
+
+
+async def _renewed(store: Store, crawl: str, name: str) -> None:
+    while True:
+        await asyncio.sleep(RENEW)
+        with contextlib.suppress(StoreError):  # who adds hears of it
+            await _hold(store, crawl, name)
+
+
+async def _hold(store: Store, crawl: str, name: str) -> None:
+    seconds, micros = await store.guard(store.client.time())
+    until = seconds * 1000 + micros // 1000 + LEASE
+    await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
+
+
+def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
+    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written before."""
+    try:
+        make_folder(folder)
+        lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
+        if again:
+            known = _last(folder / "rejected.jsonl")
+            lines = [line for line in lines if line not in known]
+        with open(folder / "rejected.jsonl", mode, opener=open_file) as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise of_data(folder.parent, error) from error
+
+
+def _last(path: Path) -> set[bytes]:
+    """The last lines of a file, as many as a batch may have."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        return set(file)
+    return set()

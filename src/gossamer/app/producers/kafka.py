@@ -1,0 +1,96 @@
+"""A Kafka topic: URLs or JSON lines as values, keyed by registered domain or not; with the extra `kafka`.
+
+Offsets are committed after the add. A message that comes again (a kill, a rebalance) is known to the seen-set. Bad messages are kept
+aside with their place. A topic has no end: the crawl goes on until it is stopped, and the group goes on where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from gossamer.app.producers.source import BATCH, Batch
+from gossamer.app.targets import Rejected, parsed
+from gossamer.config.optional_deps import install
+from gossamer.errors import ConfigError, StoreError
+from gossamer.model.interfaces import Collector
+from gossamer.model.request import Request
+
+POLL = 500
+"""Milliseconds for which messages are waited for."""
+
+
+class Topic:
+    """`kafka://HOST:PORT/TOPIC?group=GROUP`; several brokers are joined by commas."""
+
+    beside = "*"
+
+    def __init__(self, text: str) -> None:
+        found = urlsplit(text)
+        self.brokers, self.topic = found.netloc, found.path.strip("/")
+        self.group = parse_qs(found.query).get("group", ["gossamer"])[0]
+        self.name = f"kafka {self.brokers}/{self.topic} {self.group}"
+        self._consumer: Any = None
+        self._ends: dict[Any, int] = {}
+
+    async def open(self, collector: Collector) -> None:
+        """Reach a broker, and see that the topic is there."""
+        try:
+            import aiokafka
+            from aiokafka.errors import KafkaError
+        except ImportError:
+            raise ConfigError(f"kafka://... needs a client: {install('kafka')}") from None
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
+        self._consumer = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=self.brokers, group_id=self.group, enable_auto_commit=False, auto_offset_reset="earliest",
+            client_id="gossamer",
+        )  # fmt: skip
+        try:
+            await self._consumer.start()
+            topics = await self._consumer.topics()
+        except (KafkaError, OSError) as error:
+            raise StoreError(
+                f"the Kafka broker {self.brokers} does not answer: {error or type(error).__name__}"
+            ) from error
+        if self.topic not in topics:
+            known = ", ".join(sorted(topics)[:5]) or "none"
+            raise ConfigError(f"the Kafka broker {self.brokers} has no topic {self.topic}; it has {known}")
+        self._consumer.subscribe([self.topic])
+
+    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+        """Messages of the partitions that are ours, as they come."""
+        while True:
+            got = await self._consumer.getmany(timeout_ms=POLL, max_records=BATCH)
+            requests, rejected = [], list[Rejected]()
+            for partition, messages in got.items():
+                for message in messages:
+                    found = parsed(message.value or b"", f"{self.topic}[{partition.partition}]", message.offset)
+                    if isinstance(found, Request):
+                        requests.append(found)
+                    elif found is not None:
+                        rejected.append(found)
+                self._ends[partition] = messages[-1].offset + 1
+            if got:
+                yield Batch(requests, rejected, {})
+
+    async def added(self, batch: Batch) -> None:
+        """Commit the offsets of what was read; a partition that went to another member of the group is its affair."""
+        from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+
+        ends = {partition: end for partition, end in self._ends.items() if partition in self._consumer.assignment()}
+        self._ends.clear()
+        try:
+            if ends:
+                await self._consumer.commit(ends)
+        except (CommitFailedError, IllegalStateError):
+            pass  # they come again, and are known
+        except KafkaError as error:
+            raise StoreError(f"the Kafka broker {self.brokers} does not take offsets: {error}; run it again") from error
+
+    async def close(self) -> None:
+        """Leave the group."""
+        if self._consumer is not None:
+            await self._consumer.stop()
+            self._consumer = None

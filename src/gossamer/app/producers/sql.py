@@ -1,0 +1,194 @@
+"""Rows of a query: SQLite always, PostgreSQL with the extra `postgres`. Rows are streamed, never all in memory.
+
+A column `url`, and any of those that a seed as a JSON line has (docs/records.md). Where the query speaks of `:after` and gives a
+column `after`, it goes on behind the value that was added last (0 at first), whatever its type: what JSON has none for is kept as
+text, which the database reads as what it compares it with. Else the query is read from its start again, and what is known stays out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.app.producers.source import BATCH, Batch
+from gossamer.app.targets import Rejected, SeedLine, seed
+from gossamer.config.optional_deps import install
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
+from gossamer.model.interfaces import Collector
+from gossamer.model.request import Request
+
+_AFTER = re.compile(r"(?<!:):after\b")
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
+
+
+class Query:
+    """`DATABASE QUERY`: the database's URL, then the query. The URL may refer to a secret: `${env:NAME}`, `${file:PATH}`."""
+
+    beside = "*"
+
+    def __init__(self, text: str) -> None:
+        database, _, self.query = text.partition(" ") if " " in text else text.partition("\n")
+        self.name = f"sql {text}"
+        self.query = self.query.strip().rstrip(";")
+        self._after = _AFTER.search(self.query) is not None
+        self._row = 0
+        self.url = _REFERENCE.sub(_secret, database)
+        self._base: Any = None
+
+    async def open(self, collector: Collector) -> None:
+        """Connect, and let the database read the query."""
+        if self.url.startswith("sqlite:"):
+            await self._open_file()
+        elif self.url.startswith(("postgresql://", "postgres://")):
+            await self._open_server()
+        else:
+            raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
+
+    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+        """All rows, or those behind the position. Rows that share a value may lie in two batches: only the end is behind its last."""
+        done = last = _value(position["after"]) if position and self._after else 0
+        rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
+        async for names, some in rows:
+            if self._after and "after" not in names:
+                raise ConfigError(
+                    "the query speaks of :after, so it gives a column `after`: SELECT id AS after, url ..."
+                )
+            requests, rejected = self._taken(names, some)
+            for value in (row[names.index("after")] for row in some if self._after):
+                if value is not None and value != last:
+                    done, last = last, value
+            yield Batch(requests, rejected, {"after": _kept(done)} if self._after else None)
+        if self._after:
+            yield Batch([], [], {"after": _kept(last)})
+
+    async def added(self, batch: Batch) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Let the connection go."""
+        if isinstance(self._base, sqlite3.Connection):
+            await asyncio.to_thread(self._base.close)
+        elif self._base is not None:
+            await self._base.close()
+        self._base = None
+
+    def _taken(self, names: list[str], rows: Sequence[Sequence[Any]]) -> tuple[list[Request], list[Rejected]]:
+        requests, rejected = [], []
+        for row in rows:
+            self._row += 1
+            fields = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            fields.pop("after", None)
+            if isinstance(number := fields.get("id"), int):
+                fields["id"] = str(number)
+            try:
+                for name in ("headers", "carry"):
+                    if isinstance(fields.get(name), str):
+                        fields[name] = json.loads(fields[name])
+                requests.append(seed(msgspec.convert(fields, SeedLine)))
+            except (msgspec.ValidationError, UsageError, ValueError) as error:
+                rejected.append(Rejected("sql", self._row, str(fields.get("url", ""))[:500], str(error)))
+        return requests, rejected
+
+    async def _open_file(self) -> None:
+        path = Path(self.url.removeprefix("sqlite:").removeprefix("//"))
+
+        def opened() -> sqlite3.Connection:
+            base = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            base.execute(f"EXPLAIN {self.query}", self._given(0)).close()
+            return base
+
+        try:
+            self._base = await asyncio.to_thread(opened)
+        except sqlite3.Error as error:
+            raise _off(path, self.query, error) from error
+
+    async def _of_file(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
+        try:
+            cursor = await asyncio.to_thread(self._base.execute, self.query, self._given(after))
+            self._columns([column[0] for column in cursor.description or ()])
+            while rows := await asyncio.to_thread(cursor.fetchmany, BATCH):
+                yield [column[0] for column in cursor.description], rows
+        except sqlite3.Error as error:
+            raise _off(self.url, self.query, error) from error
+
+    async def _open_server(self) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise ConfigError(f"sql:postgresql://... needs a driver: {install('postgres')}") from None
+        try:
+            self._base = await psycopg.AsyncConnection.connect(self.url, connect_timeout=10)
+        except psycopg.OperationalError as error:
+            raise StoreError(f"the database {mask(self.url)} does not answer: {_line(error)}") from error
+        except psycopg.Error as error:
+            raise _off(self.url, self.query, error) from error
+
+    async def _of_server(self, after: Any) -> AsyncIterator[tuple[list[str], list[Any]]]:
+        import psycopg
+
+        text, given = self.query, None
+        if self._after:
+            text, given = _AFTER.sub("%(after)s", text.replace("%", "%%")), {"after": after}
+        try:
+            async with self._base.cursor(name="gossamer") as cursor:
+                await cursor.execute(text, given)
+                names = [column.name for column in cursor.description or ()]
+                self._columns(names)
+                while rows := await cursor.fetchmany(BATCH):
+                    yield names, rows
+        except psycopg.OperationalError as error:
+            raise StoreError(f"the database {mask(self.url)} went away: {_line(error)}; run it again") from error
+        except psycopg.Error as error:
+            raise _off(self.url, self.query, error, first=self._after and after == 0) from error
+
+    def _given(self, after: Any) -> dict[str, Any]:
+        return {"after": after} if self._after else {}
+
+    def _columns(self, names: list[str]) -> None:
+        if "url" not in names:
+            raise ConfigError(
+                f"the query gives no column `url`, it gives {', '.join(names) or 'nothing'}: SELECT ... AS url"
+            )
+        known = {*SeedLine.__struct_fields__, "after"}
+        if strange := [name for name in names if name not in known]:
+            raise ConfigError(f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}")
+
+
+def _kept(after: Any) -> Any:
+    """A value of the column `after` as JSON has it."""
+    if isinstance(after, bytes):
+        return {"bytes": base64.b64encode(after).decode()}
+    return after if after is None or isinstance(after, int | float | str) else str(after)
+
+
+def _value(kept: Any) -> Any:
+    return base64.b64decode(kept["bytes"]) if isinstance(kept, dict) else kept
+
+
+def _off(where: object, query: str, error: Exception, *, first: bool = False) -> GossamerError:
+    hint = "; :after is 0 at first: of a time compare extract(epoch FROM ...), of a text its id" if first else ""
+    return ConfigError(f"{mask(str(where))}: {_line(error)}{hint}; the query was: {query[:200]}")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _secret(found: re.Match[str]) -> str:
+    kind, name = found.groups()
+    try:
+        return os.environ[name] if kind == "env" else Path(name).expanduser().read_text("utf-8").strip()
+    except KeyError:
+        raise ConfigError(f"sql: the environment has no {name}") from None
+    except OSError as error:
+        raise ConfigError(f"sql: the file {name} cannot be read: {error.strerror}") from None

@@ -1,0 +1,155 @@
+"""A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are added.
+
+It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so through the same guard.
+Of an index only those sitemaps are read again whose lastmod changed or is not said, or that could not be read. What was seen is the
+position: per sitemap the validators, and 12 bytes an entry, also of entries that are gone: they may come back, changed or not, as
+after an answer that was cut or said something else. There is no end: the crawl goes on until it is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.producers.source import BATCH, Batch
+from gossamer.model.interfaces import Collector
+from gossamer.model.page import Page
+from gossamer.model.request import Request, split
+from gossamer.parsing.sitemaps import Entry, entries
+
+PAUSE = 1.0
+"""Seconds between requests for the sitemaps of an index."""
+DEEP, HOPS = 3, 5
+"""Indexes within indexes; redirects."""
+GONE = 50_000
+"""Entries that are gone from a sitemap and still remembered, where it holds fewer."""
+
+
+class Known(msgspec.Struct, omit_defaults=True):
+    """What is remembered of one sitemap."""
+
+    etag: str = ""
+    modified: str = ""
+    entries: str = ""
+    """Fingerprint -> lastmod (seconds, 0 when not said): msgpack, packed."""
+    inner: dict[str, float] = {}
+    """Sitemaps of an index and their lastmod (0 when not said, below 0 while they have not been read since)."""
+
+
+class Watched:
+    """One sitemap or feed, every so many seconds."""
+
+    def __init__(self, url: str, every: float) -> None:
+        self.url, self.every, self.name = url, every, f"watch {url}"
+        self.beside = split(url)[1]
+        self.collector: Collector | None = None
+        self._known: dict[str, Known] = {}
+        self._unread: set[str] = set()
+        """Of this turn: what could not be read, or not all within it."""
+        self._trouble = ""
+
+    async def open(self, collector: Collector) -> None:
+        """Nothing is asked for yet."""
+        self.collector = collector
+
+    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+        """What is new, for ever."""
+        self._known = msgspec.convert(position or {}, dict[str, Known])
+        while True:
+            self._trouble = ""
+            self._unread.clear()
+            async with contextlib.aclosing(self._read(self.url, 0)) as found:
+                async for some in found:
+                    for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
+                        yield Batch(
+                            [Request(str(one)) for one, _ in part], [], None, editions=tuple(text for _, text in part)
+                        )
+            yield Batch([], [], msgspec.to_builtins(self._known), trouble=self._trouble)
+            await asyncio.sleep(self.every)
+
+    async def added(self, batch: Batch) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """The collector is its owner's."""
+
+    async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[Entry, str]], None]:
+        known = self._known.get(url, Known())
+        page = await self._asked(url, known)
+        if page is None or page.status not in (200, 304):
+            self._trouble = f"{url} {'gave no answer' if page is None else f'answered {page.status}'}"
+            self._unread.add(url)
+            return
+        if page.status == 200:
+            pages, sitemaps = entries(page.body, page.url)
+            if not pages and not sitemaps:
+                self._trouble = f"{url} holds no entry of a sitemap or feed"
+            seen = _unpacked(known.entries)
+            yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
+            fresh = {str(one): _moment(one) for one in sitemaps}
+            due = [one for one, at in fresh.items() if not at or known.inner.get(one) != at]
+            known = Known(
+                page.header("etag") or "", page.header("last-modified") or "", _packed(_joined(seen, pages)), fresh
+            )
+        else:
+            due = [one for one, at in known.inner.items() if at <= 0]  # nobody says when those change
+        for one in due if depth < DEEP else ():
+            await asyncio.sleep(PAUSE)
+            async for some in self._read(one, depth + 1):
+                yield some
+            known.inner[one] = abs(known.inner[one]) * (-1 if one in self._unread else 1)
+        if any(one in self._unread for one in due):
+            self._unread.add(url)
+        self._known[url] = known
+
+    async def _asked(self, url: str, known: Known) -> Page | None:
+        """The answer behind redirects; None when none came: the next turn asks again."""
+        assert self.collector is not None
+        headers = {"If-None-Match": known.etag} if known.etag else {}
+        if known.modified:
+            headers["If-Modified-Since"] = known.modified
+        for _ in range(HOPS):
+            got = await self.collector.collect(Request(url), headers)
+            if not isinstance(got, Page):
+                return None
+            if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
+                return got
+            if (target := urls.parse(location, url)) is None or not target.startswith(urls.WEB):
+                return None
+            url = target
+        return None
+
+
+def _mark(entry: Entry) -> int:
+    return urls.fingerprint(urls.key(str(entry)), 0)
+
+
+def _moment(entry: Entry) -> float:
+    return entry.lastmod.timestamp() if entry.lastmod is not None else 0.0
+
+
+def _joined(seen: dict[int, float], pages: list[Entry]) -> dict[int, float]:
+    """What is known of a sitemap after an answer: its entries, behind those that are gone."""
+    now = {_mark(one): _moment(one) for one in pages}
+    gone = [(mark, at) for mark, at in seen.items() if mark not in now]
+    return dict(gone[-max(1, GONE - len(now)) :]) | now
+
+
+def _edition(entry: Entry, seen: dict[int, float]) -> str:
+    """An entry that was met before has changed: its moment tells the seen-set that it is to be visited again."""
+    return str(_moment(entry)) if _mark(entry) in seen else ""
+
+
+def _packed(seen: dict[int, float]) -> str:
+    return base64.b64encode(zlib.compress(msgspec.msgpack.encode(seen))).decode()
+
+
+def _unpacked(text: str) -> dict[int, float]:
+    return msgspec.msgpack.decode(zlib.decompress(base64.b64decode(text)), type=dict[int, float]) if text else {}

@@ -1,0 +1,125 @@
+"""Settings -> the proxies of a crawl in one worker: lists read, sites' wishes checked, health checks joined with the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.job import Setup
+from gossamer.collectors.http.collector import HttpCollector
+from gossamer.collectors.probe import reach
+from gossamer.config.settings import Settings
+from gossamer.config.value_parsers import nearest
+from gossamer.egress.resolver import Resolver, Single
+from gossamer.errors import ConfigError, NoProxyLeft
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Page
+from gossamer.model.proxy import Proxy, Wanted
+from gossamer.model.request import Request
+from gossamer.proxies.proxy_checks import Upkeep
+from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_lists import read
+from gossamer.proxies.proxy_rotation import Proxies
+from gossamer.sites import host_rules
+from gossamer.state.proxy_stats import Proving
+from gossamer.store.store import Store
+
+PATIENCE = 10.0
+"""Seconds that a health check may take."""
+
+
+class Lists(NamedTuple):
+    """The proxies of all lists, and the lines that are none: file, line, reason."""
+
+    proxies: list[Proxy]
+    bad: list[tuple[str, int, str]]
+
+
+def lists(settings: Settings) -> Lists:
+    """Read the lists. Raises ConfigError, and NoProxyLeft when no line of them is a proxy."""
+    found: dict[str, Proxy] = {}
+    bad: list[tuple[str, int, str]] = []
+    for path in settings.proxies:
+        try:
+            proxies, aside = read(Path(path).expanduser().read_text("utf-8-sig").splitlines())
+        except OSError as error:
+            raise ConfigError(f"--proxies {path}: {error.strerror}") from None
+        except ValueError:
+            raise ConfigError(f"--proxies {path} is no text in UTF-8") from None
+        found |= {one.id: one for one in proxies}
+        bad += [(path, one.line, one.reason) for one in aside]
+    if settings.proxies and not found:
+        path, line, reason = bad[0] if bad else (settings.proxies[0], 0, "")
+        raise NoProxyLeft(f"no proxy left: there is none in {path}" + (f" (line {line}: {reason})" if bad else ""))
+    return Lists(list(found.values()), bad)
+
+
+def proxies(
+    setup: Setup, sites: Sequence[Any], guard: Resolver | Single, store: Store, forget: Callable[[str], None]
+) -> Proxies | None:
+    """The proxies of a crawl, None where neither it nor a site of it wants any. Raises ConfigError, NoProxyLeft."""
+    settings = setup.job.settings
+    wishes = {one.site.name: one.site.proxies for one in sites if one.site.proxies is not None}
+    if setup.job.archive is not None or not (settings.proxies or wishes):
+        return None
+    if not settings.proxies:
+        raise NoProxyLeft(
+            f"no proxy left: site {next(iter(wishes))} wants proxies: name a list of them with --proxies FILE"
+        )
+    found = lists(settings).proxies
+    for name, wish in wishes.items():
+        checked(name, wish, found)
+    usual = Wanted(rotation=settings.rotation)
+
+    def wants(host: str) -> Wanted:
+        wish = host_rules.needs(sites, host).proxies or usual
+        return wish if wish.rotation else msgspec.structs.replace(wish, rotation=settings.rotation)
+
+    pool = Pool(found, checked=settings.proxy_check is not None)
+    upkeep = Upkeep(pool, Proving(store, setup.crawl), Check(settings, guard, pool))
+    domain = lru_cache(10_000)(urls.registered_domain)
+    return Proxies(pool, upkeep, wants=lru_cache(10_000)(wants), domain=domain, length=settings.session, forget=forget)
+
+
+def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
+    """Raise ConfigError where no proxy of the lists is as a site wants it."""
+    providers = sorted({one.provider for one in found} - {""})
+    for provider in wish.providers:
+        if provider not in providers:
+            there = f"; there are {', '.join(providers)}" if providers else "; the lists name none"
+            raise ConfigError(f"site {name}: proxies: no provider {provider!r}{nearest(provider, providers)}{there}")
+    if not any(wish.suits(one) for one in found):
+        raise ConfigError(f"site {name}: proxies: there is none in the lists that is {wish}")
+
+
+class Check:
+    """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a connection."""
+
+    def __init__(self, settings: Settings, guard: Resolver | Single, pool: Pool) -> None:
+        self._guard, self._pool = guard, pool
+        url, _, text = (settings.proxy_check or "").partition(" ")
+        self._url, self._text = url, text.strip().encode()
+        self._collector = HttpCollector(
+            guard, user_agent=settings.agent, total=min(PATIENCE, settings.timeout), wire=64 << 10, decoded=1 << 20, accept=None,
+            truncate=True, ca_file=settings.ca_file, connections=32,
+        )  # fmt: skip
+
+    async def seconds(self, place: int) -> float | None:
+        """How long it took; None: it failed."""
+        proxy = self._pool.proxies[place]
+        country = Wanted().country(proxy)
+        url = proxy.url(country, "check")
+        if not self._url:
+            return await reach(self._guard, url.rpartition("@")[2].rpartition("/")[2])
+        result = await self._collector.collect(Request(self._url), {}, Guise(proxy=url))
+        right = isinstance(result, Page) and 200 <= result.status < 300 and self._text in result.body
+        return result.elapsed if right else None
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._collector.close()

@@ -1,0 +1,157 @@
+"""Outputs and logs as rows, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Context, Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.app.query.stores import stored
+from gossamer.config.optional_deps import install
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError
+from gossamer.model.item import ready
+from gossamer.sinks.columns import EXTRA, Column
+from gossamer.sinks.csv import unguarded
+from gossamer.sinks.formats import guarded, parse
+from gossamer.sinks.history import TAKEN
+from gossamer.sinks.jsonl import number, parsed
+from gossamer.sinks.sink_url import FORMS, place
+
+Row = dict[str, Any]
+
+
+def rows_of(spec: str) -> Iterator[Row]:
+    """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError when it cannot be read."""
+    if parse(spec).format == "jsonl":
+        yield from natural_rows_of(spec)
+        return
+    for row in natural_rows_of(spec):
+        yield {name: _said(value) for name, value in row.items()}
+
+
+def natural_rows_of(spec: str) -> Iterator[Row]:
+    """The rows of an output with the values that its usual reader has: dates, decimals, bytes. Raises ConfigError."""
+    path, form = parse(spec)
+    if form in FORMS:
+        yield from (_with_extra(row) for row in stored(place(spec)))
+        return
+    tables = partial(_tables, guard=guarded(spec))
+    readers: dict[str, Callable[[Path], Iterator[Row]]] = {
+        "jsonl": _lines,
+        "csv": tables,
+        "parquet": _parts,
+        "sqlite": _database,
+    }
+    reader = readers.get(form)
+    if reader is None or "://" in path:
+        raise ConfigError(f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can")
+    if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
+        raise ConfigError(f"{path} is no plain file: it cannot be read again")
+    try:
+        for row in reader(Path(path)):
+            yield row if form == "jsonl" else _with_extra(row)  # JSON lines have a place for each field
+    except (OSError, sqlite3.Error, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def retyped(row: Row, columns: Sequence[Column]) -> Row:
+    """A row of a store that has texts alone for some types, with the types of its columns."""
+    found = dict(row)
+    for column in columns:
+        value = row.get(column.name)
+        if isinstance(value, str) and column.type in ("json", "strings", "int", "float", "decimal", "bool"):
+            with contextlib.suppress(msgspec.DecodeError):
+                found[column.name] = parsed(value)
+    return found
+
+
+def _with_extra(row: Row) -> Row:
+    extra = row.pop(EXTRA, None)
+    return row if not extra else row | _loose(extra)
+
+
+def _loose(extra: Any) -> Row:
+    """What had no column of its own."""
+    try:
+        found = parsed(extra) if isinstance(extra, str) else extra
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that is at work
+                if isinstance(row := parsed(line), dict):
+                    yield row
+
+
+def _kinds(path: Path) -> list[tuple[Path, str]]:
+    """The files of an output that has one a kind, each with its kind."""
+    found = [(path, "page")] if path.exists() else []
+    stem = path.name.removesuffix(path.suffix)
+    kinds = sorted(path.parent.glob(f"{stem}.*{path.suffix}"))
+    found += [(one, one.name.removeprefix(f"{stem}.").removesuffix(path.suffix)) for one in kinds]
+    return found
+
+
+def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
+    csv.field_size_limit(2**31 - 1)  # Python's own, 128 KiB, is less than a text may have
+    for file, _ in _kinds(path):
+        with file.open(encoding="utf-8", newline="") as opened:
+            for row in csv.DictReader(opened):
+                yield {name: (unguarded(value) if guard else value) if value else None for name, value in row.items()}
+
+
+def _parts(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}") from error
+    for folder, _ in _kinds(path):
+        for part in sorted(folder.glob("part-*.parquet")):
+            for batch in parquet.ParquetFile(part).iter_batches(1000):
+                yield from batch.to_pylist(maps_as_pydicts="lossy")
+
+
+def _said(value: Any) -> Any:
+    """A value as JSON lines have it: a moment as text, a decimal as a number."""
+    if type(value) in _READY:
+        return value
+    if isinstance(value, datetime):
+        exact = "microseconds" if value.microsecond % 1000 else "milliseconds"
+        value = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return number(value.normalize(_DIGITS)) if value.is_finite() else None
+    if isinstance(value, dict):
+        return {str(name): _said(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_said(part) for part in value]
+    return ready(value)
+
+
+_READY = frozenset((str, int, float, bool, type(None)))
+_DIGITS = Context(prec=200_000)
+
+
+def _database(path: Path) -> Iterator[Row]:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        base.row_factory = sqlite3.Row
+        names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        for name in names:
+            quoted = '"' + name.replace('"', '""') + '"'
+            columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
+            if columns & {"_key", "_url", "url"} and name not in TAKEN:  # rows of ours as they are now
+                for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
+                    yield dict(row)

@@ -1,0 +1,94 @@
+"""Rows to a file of any format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from gossamer.errors import UsageError
+from gossamer.model.visit import Row
+from gossamer.sinks.attempts import attempt_columns, attempt_row
+from gossamer.sinks.columns import OURS, Column, Columns, page_columns
+from gossamer.sinks.formats import WHOLE, open_output, parse
+from gossamer.sinks.history import STORED
+from gossamer.sinks.shapes import Shape, joined, of_value
+
+BATCH = 1000
+
+
+def write(
+    spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = (), *, items: Columns | None = None, folder: str = "."
+) -> tuple[int, list[str]]:  # fmt: skip
+    """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
+
+    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows with values that do not fit are
+    kept. Raises UsageError, SinkError, DiskFull.
+    """
+    import os
+
+    path, form = parse(spec)
+    if form in WHOLE:
+        raise UsageError(f"{spec}: that keeps whole pages; rows go to .jsonl, .csv, .parquet or .sqlite")
+    if os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
+        raise UsageError(f"{spec} is what the crawl itself writes: name another file")
+    rows = iter(rows)
+    first = list(islice(rows, 1))
+    text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
+    pages = page_columns(text, links, compared)
+    columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[what]
+    sink: Any = open_output(spec, columns, overwrite=True, folder=folder)
+    table = hasattr(sink, "upsert")
+    lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}
+    if table:
+        sink.prepare()
+    rows, count = chain(first, rows), 0
+    while batch := list(islice(rows, BATCH)):
+        made = [_row(what, data, form) for data in batch]
+        if table:
+            sink.upsert(made)
+        else:
+            for one, part in sink.route(made):
+                known = lengths.get(one.target())
+                lengths[one.target()] = one.append(one.prepare() if known is None else known, part)
+        count += len(made)
+    if table:
+        sink.close()
+    else:
+        for one in sink.sinks():
+            one.close(lengths[one.target()])
+    return count, sorted(lengths) or [os.path.abspath(path)]
+
+
+def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
+    """The columns of items by kind, from the values that they have (`sources.natural_rows_of`)."""
+    kinds: dict[str, dict[str, Shape | None]] = {}
+    for row in rows:
+        fields = kinds.setdefault(str(row.get("_kind")), {})
+        for name, value in row.items():
+            if name not in _OURS:
+                shape, known = of_value(value), fields.get(name)
+                fields[name] = shape if known is None else known if shape is None else joined(known, shape)
+    return {kind: (*(_column(*field) for field in fields.items()), *OURS) for kind, fields in kinds.items()}
+
+
+def _column(name: str, shape: Shape | None) -> Column:
+    if shape is None or shape.kind == "json":
+        return Column(name, "str" if shape is None else "json")
+    if shape.kind == "list":
+        return Column(name, "strings") if shape.parts[0][1].kind == "str" else Column(name, "json", shape)
+    return Column(name, shape.kind, shape if shape.kind == "decimal" else None)
+
+
+_STORED = {column.name for column in STORED}
+_OURS = {column.name for column in (*OURS, *STORED)}
+
+
+def _row(what: str, data: dict[str, Any], form: str) -> Row:
+    if what == "items":
+        data = {name: value for name, value in data.items() if name not in _STORED}
+        return Row(str(data.get("_kind")), str(data["_key"]), data)
+    if what == "pages":
+        key = data.get("_key") or data["requested_url"]
+        return Row("page", str(key), {name: value for name, value in data.items() if name != "_key"})
+    return attempt_row(data, form)

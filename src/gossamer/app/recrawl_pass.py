@@ -1,0 +1,87 @@
+"""A pass that visits again what a crawl knows: when it may begin, and how its requests come into the frontier."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from gossamer.app.job import Setup
+from gossamer.app.wiring import Bench
+from gossamer.config.data_files import make_folder
+from gossamer.errors import GossamerError, UsageError, of_data
+from gossamer.frontier.crawls import UNDER_WAY, Record
+from gossamer.frontier.spiller import bound
+from gossamer.frontier.summary import counts
+from gossamer.recrawl import known_pages
+from gossamer.store.store import Store
+from gossamer.worker.link_intake import Taken
+
+TELL = 10.0
+"""Seconds between lines of progress."""
+
+
+async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
+    """Whether a pass of `--refresh` is to begin: its log is made ready. One that is under way goes on.
+
+    What a crawl that begins anew without it knew is forgotten. Raises UsageError while URLs still wait, or nothing is known.
+    """
+    job, folder = setup.job, setup.known_at
+    assert folder is not None, "only processes of a fleet have none"
+    try:
+        make_folder(folder)
+        if not job.refresh:
+            if record is None or job.fresh:
+                known_pages.forget(folder)
+            return False
+        if record is not None:
+            n = await counts(store, setup.crawl)
+            pending = n["open"] - n["infra"]
+            if pending and record.refreshing:
+                return False
+            if pending:
+                raise UsageError(
+                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the same command without --refresh"
+                )
+            if record.fleet and record.state in UNDER_WAY:
+                raise UsageError(
+                    f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
+                )
+        if not await asyncio.to_thread(known_pages.settle, folder):
+            raise UsageError(f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first")
+    except OSError as error:
+        raise _unfit(setup, error) from error
+    return True
+
+
+async def visit_again(setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None) -> None:
+    """Add what is known; adding it again, after a kill in the middle, changes nothing. `say` hears how far it is."""
+    if not record.refreshing or record.seeded:
+        return
+    bench = Bench(setup, store, "door", asyncio.Event())
+    folder, added, told = setup.known_at, 0, time.monotonic()
+    assert folder is not None, "only processes of a fleet have none"
+    try:
+        await bound(store, setup.crawl, bench.hot)
+        await bench.anchored()
+        for batch in known_pages.requests(folder):
+            taken = Taken()
+            for request in batch:
+                seed = request.depth == 0 and request.referrer is None
+                bench.taker.request(request, taken, flags="ors" if seed else "or", beside="*" if setup.open else "")
+            await bench.frontier.add(taken.adds)
+            if taken.skips:
+                await bench.frontier.count({**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found})
+            added += len(batch)
+            if time.monotonic() - told >= TELL:
+                told = time.monotonic()
+                say(f"{added} known URLs added")
+    except OSError as error:
+        raise _unfit(setup, error) from error
+    finally:
+        await bench.close()
+
+
+def _unfit(setup: Setup, error: OSError) -> GossamerError:
+    given = setup.job.known
+    return of_data(given, error, "--known") if given else of_data(setup.job.settings.data, error)

@@ -1,0 +1,414 @@
+"""`gossamer doctor --repair`: mends the store of a data folder, and rebuilds crawls that the store lost from their outputs.
+
+A page that has a row in the outputs is done: it is in the seen-set again, and it is requested once more for its links alone (no
+second row), because links that were found and not yet followed are written down nowhere else. docs/decisions/0036.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.app.job import Setup
+from gossamer.app.wiring import key, open_store, policy
+from gossamer.config.redaction import mask
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
+from gossamer.frontier.crawls import Crawls, Record, Spec
+from gossamer.frontier.removal import forget
+from gossamer.frontier.verbs import Frontier
+from gossamer.model.request import Request
+from gossamer.sinks.append_log import AppendLog, log_path
+from gossamer.sinks.exact import Mark, mark_store, write_mark
+from gossamer.sinks.formats import kind_path, parse
+from gossamer.sinks.sink_url import AWAY
+from gossamer.store import append_only_repair
+from gossamer.store.append_only import FOLDER
+from gossamer.store.embedded import Embedded
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
+from gossamer.url import origin
+from gossamer.url.scope import Scope
+from gossamer.worker.link_intake import Taken, Taker
+
+NAME = "crawl.json"
+BATCH = 500
+Say = Callable[[str], None]
+
+
+class CrawlFile(msgspec.Struct):
+    """What a crawl's folder keeps of the crawl, in case its store is lost."""
+
+    name: str
+    spec: Spec
+    outputs: list[str]
+    """Those that are not files are masked: a repair writes to files alone."""
+    sites: dict[str, str] = {}
+    plain: bool = True
+    """Its outputs hold page records alone: no items, no links, no whole answers."""
+
+
+class Done(NamedTuple):
+    """A page that has a row."""
+
+    url: str
+    depth: int
+    status: int | None
+    error: str | None
+
+
+def write_crawl_file(setup: Setup) -> None:
+    """Keep in the crawl's folder what a repair must know of it."""
+    job = setup.job
+    outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
+    more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
+    plain = not (setup.sites or more or job.refresh)
+    folder = Path(job.settings.data) / setup.crawl
+    new = folder / f"{NAME}.new"
+    with contextlib.suppress(OSError):  # the crawl itself needs no such file, and says what is wrong with the folder
+        folder.mkdir(parents=True, exist_ok=True)
+        new.unlink(missing_ok=True)
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as file:
+            file.write(msgspec.json.encode(CrawlFile(setup.crawl, setup.spec, outputs + more, setup.sites, plain)))
+        os.replace(new, folder / NAME)
+
+
+async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool = False) -> None:
+    """Mend the store, then rebuild a crawl, or all whose outputs the store does not agree with. Raises GossamerError."""
+    if settings.store is not None:
+        raise UsageError("--repair is for the store of a data folder: leave --store away")
+    data = Path(settings.data)
+    if not (data / "store").is_dir():
+        raise UsageError(f"--data {data}: there is no store to repair")
+    with _alone(data):
+        _mend_store(data / "store", say, dry)
+        if dry and append_only_repair.faults(data / "store"):
+            _tell_crawls(data, crawl, say)
+            return
+    try:
+        store, embedded = await open_store(settings)
+    except GossamerError as error:
+        if dry:
+            say(f"the store does not start: {error}; it would be set aside, and all crawls rebuilt from their outputs")
+            return
+        if (aside := Embedded(data).set_aside()) is not None:
+            say(f"the store's files cannot be used; they are kept in {aside}")
+        store, embedded = await open_store(settings)
+    try:
+        for known in _crawls(data, crawl):
+            await _rebuild(settings, store, known, say, dry=dry, asked=crawl is not None)
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
+
+
+@contextlib.contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    with open(data / "store" / "doors.lock", "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InUse(f"a crawl is at work in {data}: end it first, then repair") from None
+        yield
+
+
+def _mend_store(store: Path, say: Say, dry: bool) -> None:
+    faults = append_only_repair.faults(store)
+    for fault in faults:
+        say(f"{store}: {fault}")
+    if faults and not dry:
+        folder = store / FOLDER
+        aside = f"{folder}-damaged-{_now()}"
+        shutil.copytree(folder, aside)
+        say(f"the damaged files are kept in {aside}")
+        append_only_repair.mend(store)
+
+
+def _crawls(data: Path, crawl: str | None) -> list[CrawlFile]:
+    found = []
+    for path in sorted(data.glob(f"*/{NAME}")):
+        with contextlib.suppress(msgspec.MsgspecError):
+            found.append(msgspec.json.decode(path.read_bytes(), type=CrawlFile))
+    if crawl is None:
+        return found
+    if not (named := [one for one in found if one.name == crawl]):
+        raise ConfigError(f"{data / crawl} has no {NAME}: an older gossamer wrote it; begin again with --fresh and -O")
+    return named
+
+
+def _tell_crawls(data: Path, crawl: str | None, say: Say) -> None:
+    for known in _crawls(data, crawl):
+        pages = _done(known, _tables(known), set(), say, dry=True) if known.plain else {}
+        say(f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be rebuilt from them")
+
+
+async def _rebuild(settings: Settings, store: Store, known: CrawlFile, say: Say, *, dry: bool, asked: bool) -> None:
+    crawls, frontier = Crawls(store), _frontier(settings, store, known)
+    record, lengths = await crawls.get(known.name), await frontier.all_lengths()
+    tables = _tables(known)
+    if record is not None and not asked and _sizes(tables).items() <= lengths.items():
+        say(f"crawl {known.name}: the store and the outputs agree; nothing to do")
+        return
+    rebuilt = known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
+    done = _done(known, tables, set(), say, dry=dry) if rebuilt else {}
+    links = f"{len(done)} pages are done, and are to be visited again for their links (no second row)"
+    if dry:
+        say(f"crawl {known.name}: {links}" if rebuilt else f"crawl {known.name}: {_begins_again(known)}")
+        return
+    folder = Path(settings.data) / known.name
+    await forget(store, known.name)
+    _set_log_aside(folder)
+    if not rebuilt:
+        for spec in known.outputs:
+            _move_rows_aside(spec, say)
+        say(f"crawl {known.name}: {_begins_again(known)}")
+        return
+    record = await crawls.begin(known.name, known.spec, known.outputs, known.sites, {}, "running")
+    await _enter(store, frontier, known, done, say)
+    await _commit(frontier, folder, record, store, tables)
+    await crawls.set(known.name, "stopped", "repaired: the same command goes on")
+    say(f"crawl {known.name}: {links}; run the same command to go on")
+
+
+def _begins_again(known: CrawlFile) -> str:
+    return (
+        "its outputs do not say which pages are done: files are kept aside, databases stay (rows are upserted), "
+        "and the same command visits all pages again"
+    )
+
+
+def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
+    given = msgspec.structs.replace(settings, seen=known.spec.seen, depth=known.spec.depth)
+    return Frontier(store, known.name, policy(given))
+
+
+async def _enter(store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, Done], say: Say) -> None:
+    """Put the pages that are done into the seen-set, and into the queue to be read again for their links."""
+    bucket = partial(bucket_of, buckets=store.buckets)
+    pages = list(done.values())
+    hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
+    taker = Taker(
+        Scope.of(hosts, "any"), seed=store.seed, remainder=frontier.remainder, key=key(known.spec),
+        own=lambda host: True, bucket=bucket, depths=frontier.policy.depths, lane=lambda host: "http",
+    )  # fmt: skip
+    for first in range(0, len(pages), BATCH):
+        taken, counts = Taken(), dict[str, int]()
+        for page in pages[first : first + BATCH]:
+            taker.request(Request(page.url, page.depth), taken, flags="i")
+            for name, by in _counts(page).items():
+                counts[name] = counts.get(name, 0) + by
+        for flat in taken.adds.values():
+            flat[2::3] = [entry[:1].upper() + entry[1:] for entry in flat[2::3]]
+        await frontier.add(taken.adds)
+        await frontier.count(counts)
+        if first and first % (20 * BATCH) == 0:
+            say(f"crawl {known.name}: {first} of {len(pages)} pages")
+
+
+def _counts(page: Done) -> dict[str, int]:
+    """What a page adds to the crawl's counts."""
+    error = {f"err:{page.error}": 1} if page.error else {}
+    if page.status is None:
+        return {"found": 1, "failed": 1, **error}
+    return {"found": 1, "pages": 1, "items": 1, "succeeded": int(page.status < 300), **error}
+
+
+async def _commit(frontier: Frontier, folder: Path, record: Record, store: Store, tables: list[str]) -> None:
+    """Commit the length that each output has now, and mark it as this crawl's."""
+    owner = f"{record.name}@{record.started_at}"
+    log = AppendLog(log_path(folder), owner, store.identity)
+    for path, size in _sizes(tables).items():
+        log.begin(path, size)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            mark_store(fd, log)
+            write_mark(fd, Mark(owner))
+        finally:
+            os.close(fd)
+        await frontier.base(path, size)
+
+
+def _sizes(tables: list[str]) -> dict[str, int]:
+    """The length of each output, by its absolute path."""
+    return {os.path.abspath(path): os.path.getsize(path) for path in tables}
+
+
+def _tables(known: CrawlFile) -> list[str]:
+    """The outputs whose rows say which pages are done."""
+    found = [parse(spec) for spec in known.outputs if "://" not in spec]
+    return [kind_path(one.path, "page") for one in found if one.format in ("jsonl", "csv") and os.path.exists(one.path)]
+
+
+def _upserts(spec: str) -> bool:
+    return parse(spec).format in ("sqlite", "postgresql", "mongodb", "cassandra", "stdout")
+
+
+def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, Done]:
+    """The pages that have a row in every output. Rows that another output lacks are removed and kept aside: their pages are visited
+    again."""
+    canonical = key(known.spec)
+    rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
+    common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
+    done: dict[str, Done] = {}
+    for path, found in rows.items():
+        last = max((j for j, (name, _, _) in enumerate(found) if name in common), default=-1)
+        whole = found[last][2] if last >= 0 else None
+        ends = [end for _, _, end in found]
+        size = os.path.getsize(path)
+        keep = whole if whole is not None and last + 1 < len(found) else (ends[-1] if ends else size)
+        if keep < size and not _whole_tail(path, keep):
+            say(f"{path}: {size - keep} bytes after the last row that all outputs have are cut off")
+            if not dry:
+                _cut(path, keep, say)
+        single = {end for name, _, end in found[: last + 1] if name not in common}
+        if single:
+            say(f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again")
+            if not dry:
+                _remove(path, single, say)
+        done |= {name: page for name, page, _ in found[: last + 1] if name in common}
+    return done
+
+
+def _remove(path: str, ends: set[int], say: Say) -> None:
+    """Rewrite an output without the rows that end at `ends`, which are kept in a file beside it. Nothing is lost by a kill in between."""
+    aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
+    starts = _starts(path, ends)
+    at = 0
+    with open(path, "rb") as file, open(aside, "xb") as kept, open(new, "xb") as rest:
+        for end in sorted(ends):
+            rest.write(file.read(starts[end] - at))
+            kept.write(file.read(end - starts[end]))
+            at = end
+        shutil.copyfileobj(file, rest)
+        for one in (kept, rest):
+            one.flush()
+            os.fsync(one.fileno())
+    shutil.copymode(path, new)
+    os.replace(new, path)
+    say(f"they are kept in {aside}")
+
+
+def _starts(path: str, ends: set[int]) -> dict[int, int]:
+    """Where the rows begin that end at `ends`: in JSON lines at the line, in CSV after the row before."""
+    if parse(path).format == "csv":
+        starts, before = {}, _head_end(path)
+        for _, end in _rows(path):
+            starts[end], before = before, end
+        return {end: starts[end] for end in ends}
+    found, at = {}, 0
+    with open(path, "rb") as file:
+        for line in file:
+            found[at + len(line)] = at
+            at += len(line)
+    return {end: found[end] for end in ends}
+
+
+def _head_end(path: str) -> int:
+    """The byte after a CSV file's line of names."""
+    with open(path, "rb") as file:
+        return len(file.readline())
+
+
+def _whole_tail(path: str, keep: int) -> bool:
+    """Whether what follows the last page's row is lines of another kind, which stay."""
+    with open(path, "rb") as file:
+        file.seek(keep)
+        tail = file.read()
+    return path.endswith("jsonl") and tail.endswith(b"\n") and b'"requested_url"' not in tail
+
+
+def _cut(path: str, keep: int, say: Say) -> None:
+    aside = f"{path}.cut-{_now()}"
+    with open(path, "r+b") as file:
+        file.seek(keep)
+        with open(aside, "xb") as kept:
+            shutil.copyfileobj(file, kept)
+            os.fsync(kept.fileno())
+        file.truncate(keep)
+        os.fsync(file.fileno())
+    say(f"they are kept in {aside}")
+
+
+def _rows(path: str) -> Iterator[tuple[Done, int]]:
+    """The page rows of an output, each with the byte after it. A broken row at the end is none."""
+    end = 0
+    if parse(path).format == "csv":
+        yield from _csv_rows(path)
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            end += len(line)
+            if not line.endswith(b"\n"):
+                return
+            with contextlib.suppress(msgspec.MsgspecError, ValueError, TypeError):
+                row = msgspec.json.decode(line)
+                if isinstance(row, dict) and "requested_url" in row:
+                    yield _page(row), end
+
+
+def _csv_rows(path: str) -> Iterator[tuple[Done, int]]:
+    from gossamer.sinks.csv import unguarded
+
+    csv.field_size_limit(2**31 - 1)
+    at = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal at
+        with open(path, "rb") as file:
+            for line in file:
+                at += len(line)
+                if not line.endswith(b"\n"):
+                    return
+                yield line.decode("utf-8", "replace")
+
+    reader = csv.reader(lines())
+    head = next(reader, [])
+    for fields in reader:
+        if len(fields) == len(head):
+            row = {name: unguarded(value) or None for name, value in zip(head, fields, strict=True)}
+            with contextlib.suppress(ValueError, TypeError):
+                yield _page(row), at
+
+
+def _page(row: dict[str, Any]) -> Done:
+    status = row.get("status")
+    return Done(str(row["url"]), int(row.get("depth") or 0), int(status) if status else None, row.get("error") or None)
+
+
+def _set_log_aside(folder: Path) -> None:
+    path = log_path(folder)
+    if path.exists():
+        path.rename(path.with_name(f"{path.name}.before-repair-{_now()}"))
+
+
+def _move_rows_aside(spec: str, say: Say) -> None:
+    """Keep the files of an output under another name, so that the crawl writes them anew."""
+    path, form = parse(spec)
+    if form not in ("jsonl", "csv", "parquet", "warc", "objects") or path.partition("://")[0] in AWAY:
+        return
+    folder, name = os.path.split(os.path.abspath(path))
+    stem, dot, ending = (name, "", "") if form == "objects" else name.partition(".")
+    for found in sorted(Path(folder).glob(f"{stem}*")):
+        ours = found.name == name or (
+            dot and found.name.startswith((f"{stem}.", f"{stem}-")) and found.name.endswith(ending)
+        )
+        if (ours or (form == "warc" and found.name == f"{stem}.cdxj")) and ".before-repair-" not in found.name:
+            aside = found.with_name(f"{found.name}.before-repair-{_now()}")
+            found.rename(aside)
+            say(f"{found} is kept as {aside}")
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%dT%H%M%S")

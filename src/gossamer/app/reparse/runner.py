@@ -1,0 +1,275 @@
+"""A run over stored pages: batch by batch, exact, so that a run which was ended goes on where it was.
+
+All items go to `items.jsonl` in the run's folder first; they are compared and handed to the outputs when all pages are read. `state.json`
+says how far it came: it is written after the lines that it vouches for, which are cut to it before any more are written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import xxhash
+
+from gossamer.app.reparse import processes as working
+from gossamer.app.reparse.comparison import Difference, compare
+from gossamer.app.sink_setup import item_columns
+from gossamer.collectors.archive.collector import ArchiveCollector, archives
+from gossamer.config.data_files import make_folder, open_file
+from gossamer.errors import ConfigError
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Row
+from gossamer.sinks.columns import Columns
+from gossamer.sinks.exact import ExactFile, sync_folder
+from gossamer.sinks.formats import open_output
+from gossamer.sites.failed_pages import Failed
+from gossamer.sites.loading import LoadedSite
+from gossamer.worker.reader import Reader
+
+ROWS = 1000
+OFTEN = 1.0
+"""Seconds of work that a kill may cost."""
+
+
+class State(msgspec.Struct):
+    """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know it, also when it goes on."""
+
+    given: str
+    owner: str = ""
+    batches: int = 0
+    length: int = 0
+    pages: int = 0
+    passed: int = 0
+    items: int = 0
+    rejected: int = 0
+    failed: int = 0
+    unread: int = 0
+    reasons: dict[str, int] = {}
+    written: int = 0
+    """Bytes of `items.jsonl` that the outputs have."""
+    lengths: dict[str, int] = {}
+    done: bool = False
+
+
+class Shows(Protocol):
+    """Hears of progress: the state, and how many answers there are."""
+
+    def show(self, state: State, total: int) -> None: ...
+
+
+class Told(msgspec.Struct):
+    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read; `unread`: places in the files that
+    are broken, and answers that are not there any more; `broken`: the first such places, and why."""
+
+    read: int
+    pages: int
+    passed: int
+    items: int
+    rejected: int
+    failed: int
+    reasons: dict[str, int]
+    difference: Difference | None
+    items_file: str
+    details_file: str | None
+    outputs: list[str]
+    unread: int = 0
+    broken: list[str] = []
+    kept: str | None = None
+    """Where pages lie that could not be read, each with its reason."""
+
+
+class Run:
+    """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears of progress."""
+
+    def __init__(
+        self, folder: Path, stored: Sequence[Path], sites: Sequence[LoadedSite], *, outputs: Sequence[tuple[str, bool]] = (),
+        old: Path | None = None, processes: int = 1, fresh: bool = False,
+    ) -> None:  # fmt: skip
+        self.folder, self.sites, self.old = folder, sites, old
+        self._stored = [str(one) for one in stored]
+        self._outputs, self._processes = outputs, processes
+        self.shown: Shows | None = None
+        versions = {site.name: [site.version, repr(dict(site.site.args))] for site in sites}
+        self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
+        make_folder(folder)
+        self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
+        self.state = State("")
+
+    def work(self) -> Told:
+        """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
+        opened = archives(self._stored)
+        keys = opened.keys()
+        if not keys:
+            raise ConfigError(f"{', '.join(self._stored)}: no page in it")
+        try:
+            self.state = self._begun(keys)
+            self._read(opened, [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)], len(keys))
+        finally:
+            opened.shut()
+        difference = compare(self.old, self.items, self.details) if self.old is not None else None
+        self._write()
+        self.state.done = True
+        self._save()
+        state = self.state
+        return Told(
+            len(keys), state.pages, state.passed, state.items, state.rejected, state.failed, state.reasons, difference,
+            str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
+            state.unread + len(opened.skipped), opened.skipped[:5], str(self.folder / "failed") if state.failed else None,
+        )  # fmt: skip
+
+    def _begun(self, keys: Sequence[str]) -> State:
+        """Where an earlier run over the same pages with the same sites ended, else the beginning."""
+        pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
+        given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
+        known = self._known() if not self._fresh else None
+        if known is not None and not known.done and known.given == given:
+            return known
+        self.state = State(given, f"reparse-{secrets.token_hex(4)}")
+        self._save()  # before the lines go that an earlier one vouches for
+        return self.state
+
+    def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:
+        state, file = self.state, ExactFile(str(self.items), overwrite=True)
+        if not state.batches:
+            file.prepare()
+            shutil.rmtree(self.folder / "failed", ignore_errors=True)
+        file.append(state.length, b"")
+        reasons, lines, saved = Counter(state.reasons), list[bytes](), time.monotonic()
+        if state.batches < len(batches):
+            make = partial(reading, opened, self.sites, self.folder / "failed")
+            with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
+                for batch in read:
+                    self._take(batch, reasons)
+                    lines.append(batch.lines)
+                    if self.shown is not None:
+                        self.shown.show(state, total)
+                    if time.monotonic() - saved >= OFTEN or state.batches == len(batches):
+                        state.length = file.append(state.length, b"".join(lines))
+                        self._save()
+                        saved = time.monotonic()
+                        lines.clear()
+        file.close(state.length)
+
+    def _take(self, batch: working.Batch, reasons: Counter[str]) -> None:
+        """Count a batch. Its lines are written before the state is saved that vouches for them."""
+        state = self.state
+        state.batches += 1
+        for name in ("pages", "passed", "items", "rejected", "unread"):
+            setattr(state, name, getattr(state, name) + getattr(batch, name))
+        state.failed += len(batch.failed)
+        reasons.update(why for _, why in batch.failed)
+        state.reasons = dict(reasons.most_common(100))
+
+    def _write(self) -> None:
+        """Hand the items to the outputs."""
+        if not self._outputs:
+            return
+        columns = item_columns(item for site in self.sites for items in site.items.values() for item in items)
+        state = self.state
+        sinks: list[Any] = [
+            open_output(spec, columns, overwrite=overwrite, owner=state.owner, folder=str(self.folder))
+            for spec, overwrite in self._outputs
+        ]
+        with self.items.open("rb") as file:
+            for sink in sinks:
+                self._prepare(sink)
+            while state.written < state.length:
+                file.seek(state.written)
+                lines = [file.readline() for _ in range(ROWS)]
+                rows = [_row(line, columns) for line in lines if line]
+                for sink in sinks:
+                    self._hand(sink, rows)
+                state.written += sum(map(len, lines))
+                self._save()
+        for sink in sinks:
+            for one in sink.sinks() if not hasattr(sink, "upsert") else ():
+                one.close(state.lengths[one.target()])
+            if hasattr(sink, "upsert"):
+                sink.close()
+
+    def _prepare(self, sink: Any) -> None:
+        if hasattr(sink, "upsert"):
+            sink.prepare()
+            return
+        for one in sink.sinks():
+            if one.target() not in self.state.lengths:
+                self.state.lengths[one.target()] = one.prepare()
+                self._save()
+            one.append(self.state.lengths[one.target()], ())
+
+    def _hand(self, sink: Any, rows: list[Row]) -> None:
+        if hasattr(sink, "upsert"):
+            sink.upsert(rows)
+            return
+        for one, part in sink.route(rows):
+            name = one.target()
+            if name not in self.state.lengths:
+                self.state.lengths[name] = one.prepare()
+                self._save()
+            self.state.lengths[name] = one.append(self.state.lengths[name], part)
+
+    def _known(self) -> State | None:
+        try:
+            return msgspec.json.decode((self.folder / "state.json").read_bytes(), type=State)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _save(self) -> None:
+        aside = self.folder / "state.new"
+        with open(aside, "wb", opener=open_file) as file:
+            file.write(msgspec.json.encode(self.state))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(self.folder / "state.json")
+        sync_folder(str(self.folder))
+
+
+def reading(
+    opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.Note
+) -> Callable[[Sequence[str]], working.Batch]:
+    """See `working.Make`. `folder`: where pages go that cannot be read."""
+    opened.again()
+    why = list[str]()
+    nobody: Any = working.Nobody()
+    reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
+    aside = Failed(folder)
+
+    def keep(page: Page, request: Request, detail: str) -> None:
+        why.append(detail)
+        aside.keep(page, request, detail)
+
+    reader.keep = keep
+    return partial(working.read, reader, why, opened, note)
+
+
+def _bytes(stored: Sequence[str]) -> int:
+    """How much lies there: pages that came since may be newer answers to the same addresses."""
+    files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
+    return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
+
+
+def _row(line: bytes, columns: Columns) -> Row:
+    """An item's line as a row again; numbers of a decimal's column, or inside a typed one, are decimals."""
+    item = msgspec.json.decode(line, type=dict[str, Any])
+    decimals = [column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape]
+    if decimals:
+        exact = _exact(line)
+        item |= {name: exact[name] for name in decimals if exact.get(name) is not None}
+    return Row(item["_kind"], item["_key"], item)
+
+
+def _exact(line: bytes) -> dict[str, Any]:
+    from decimal import Decimal
+
+    return msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode(line)

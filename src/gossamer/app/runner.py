@@ -1,0 +1,329 @@
+"""What every door to a crawl does: make the store ready, seed, start workers, watch, end. The same for CLI and Python."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.gate_setup import conclude, ended, mended
+from gossamer.app.job import Job, Setup
+from gossamer.app.preflight import files, rehearse
+from gossamer.app.producer_runner import feeding, silent
+from gossamer.app.recrawl_pass import passes, visit_again
+from gossamer.app.repair import write_crawl_file
+from gossamer.app.seeding import prepare, seed
+from gossamer.app.unlocker_setup import ready
+from gossamer.app.wiring import Bench, cold, open_store, open_url, policy, telling
+from gossamer.config.data_files import refuse_links_in
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
+from gossamer.frontier.crawl_lock import held, runs
+from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
+from gossamer.frontier.host_limits import larger, regain
+from gossamer.frontier.producer_positions import unread
+from gossamer.frontier.removal import drop_queue, forget, reopen
+from gossamer.frontier.run_clock import timed
+from gossamer.frontier.stats import Census, HostLine
+from gossamer.frontier.verbs import Frontier
+from gossamer.model.page import Page
+from gossamer.model.summary import Summary
+from gossamer.model.visit import Claim
+from gossamer.store.embedded import Embedded
+from gossamer.store.store import Store
+from gossamer.worker.crash_marker import last_read
+from gossamer.worker.stall_hint import Silence
+
+
+class Live(msgspec.Struct):
+    """For a progress display. `rate`: pages a second now; `left`: seconds, or None; `silent`: a host and its error while no page came."""
+
+    summary: Summary
+    queue: int
+    in_flight: int
+    rate: float
+    left: float | None
+    hosts: list[tuple[str, ...]]
+    silent: tuple[str, str] | None = None
+
+
+Watch = Callable[[Live], None]
+LOOK, RATE = 0.5, 10
+"""Seconds between looks of a watcher; looks over which the rate is taken."""
+
+
+class Taps(msgspec.Struct):
+    """What a caller in the same process wants to hear beside the outputs; the crawl then runs in this process."""
+
+    tables: list[Any] = []
+    """More sinks."""
+    page: Callable[[Claim, Page], None] | None = None
+    """Called with each page before it is read."""
+    only: str | None = None
+    """Visit this URL alone; the targets only say how its page is read."""
+    warn: Callable[[str], None] = silent
+    """Called with what a producer cannot read, once while it is the same."""
+
+
+async def crawl(
+    job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
+) -> Summary:
+    """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
+    taps, stop = taps or Taps(), stop or asyncio.Event()
+    ready(job.settings)
+    setup, given = prepare(job, taps.only)
+    folder = Path(job.settings.data) / setup.crawl
+    with held(folder, setup.crawl, files(setup.job)):
+        refuse_links_in(folder, folder / "failed", folder / "files")
+        store, embedded = await open_store(job.settings)
+        place = Place(folder, embedded)
+        record: Record | None = None
+        try:
+            setup.store = store.url
+            await rehearse(setup, store)
+            record, over = await begin(setup, store, job)
+            if over is not None:
+                return over
+            await runs(store, setup.crawl, str(folder.absolute()), files(setup.job))
+            if embedded is not None and embedded.alone:
+                await everybody_died(setup, store)
+            async with timed(store, record):
+                await visit_again(setup, store, record)
+                await seed(setup, store, given, record)
+                async with feeding(setup, store, given.sources, warn=taps.warn):
+                    outcome = await Run(setup, store, embedded, watch, stop, taps, place).work()
+            return await end(setup, store, outcome)
+        except (GossamerError, OSError) as raised:
+            error = _in_data(place, raised)
+            if error is None:
+                raise
+            if record is None:  # it is somebody else's, or stays as it is
+                raise
+            if isinstance(error, StoreChanged):  # nothing of ours belongs into it
+                raise
+            with contextlib.suppress(StoreError):  # that is what went wrong
+                await Crawls(store).set(setup.crawl, "stopped", str(error))
+                error.summary = await Census(store).summary(setup.crawl)
+            raise error from (None if error is raised else raised)
+        finally:
+            try:
+                await store.close()
+            finally:
+                if embedded is not None:
+                    await asyncio.to_thread(embedded.leave)
+
+
+class Place:
+    """Where a crawl's folder was when the crawl began."""
+
+    def __init__(self, folder: Path, embedded: Embedded | None) -> None:
+        self.folder, self._embedded, self._was = folder, embedded, folder.stat()
+
+    def lost(self) -> ConfigError | None:
+        """What happened when the folder is no longer there; None while it is."""
+        if self._embedded is not None and (lost := self._embedded.lost()) is not None:
+            return lost
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self.folder.stat(), self._was):
+                return None
+        return ConfigError(
+            f"{self.folder} was removed while the crawl ran: put it back and run the same command again, or begin anew with --fresh"
+        )
+
+    async def until_lost(self) -> str:
+        """Raises ConfigError when the folder is no longer there."""
+        while (lost := self.lost()) is None:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(LOOK)
+        raise lost
+
+
+def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | None:
+    """The error to end with: a data folder that is gone explains all others. None for an OSError of another subject."""
+    if (lost := place.lost()) is not None:
+        return lost
+    if isinstance(raised, GossamerError):
+        return raised
+    folder = place.folder
+    inside = os.path.abspath(folder.parent)
+    if isinstance(raised.filename, str | bytes) and os.path.abspath(os.fsdecode(raised.filename)).startswith(
+        f"{inside}{os.sep}"
+    ):
+        return of_data(folder.parent, raised)
+    return None
+
+
+async def begin(setup: Setup, store: Store, job: Job, state: str = "running") -> tuple[Record, Summary | None]:
+    """Create the crawl or take it up, in this state; the summary when it is finished already."""
+    crawls = Crawls(store)
+    known = await crawls.get(setup.crawl)
+    if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
+        raise ConfigError(
+            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
+        )
+    limits = {name: getattr(job.settings, name) for name in LIMITS}
+    more = known is not None and larger(known.limits, limits)
+    anew = await passes(setup, store, known)
+    anchors = (await crawls.look(setup.crawl))[1] if anew else []
+    if known is not None and (job.fresh or anew):
+        await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
+        known = None
+        await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
+    elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec and not more:
+        summary = await Census(store).summary(setup.crawl)
+        if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
+            return known, summary
+    outputs = [output.spec for output in setup.job.outputs]
+    record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
+    write_crawl_file(setup)
+    for pair in anchors:
+        await crawls.anchor(setup.crawl, *pair)
+    if known is not None and more:
+        await regain(store, setup.crawl)
+    setup.owner = f"{setup.crawl}@{record.started_at}"
+    if job.settings.time_limit is not None:
+        setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
+    return record, None
+
+
+async def everybody_died(setup: Setup, store: Store) -> None:
+    """The folder's lock proves that nobody lives: all leases return at once; blamed are the pages that were being read."""
+    for crawl in await Crawls(store).names():
+        frontier = Frontier(store, crawl, policy(setup.job.settings))
+        last = last_read(Path(setup.job.settings.data) / crawl)
+        for bucket in range(store.buckets):
+            blamed = [token for where, token in last if where == bucket]
+            while (await frontier.sweep(bucket, nobody_lives=True, blamed=blamed))[0]:
+                pass
+
+
+class Run:
+    """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
+
+    def __init__(
+        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps,
+        place: Place,
+    ) -> None:  # fmt: skip
+        self.setup, self.store, self.embedded, self._silence, self._place = setup, store, embedded, Silence(), place
+        self.watch, self.stop, self.taps = watch, stop, taps
+        self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
+        self._census = Census(store)
+        self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
+
+    async def work(self) -> str:
+        """Work until the crawl ends; its outcome."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            while True:
+                try:
+                    while (outcome := await self._while_there()) == "mended":
+                        await mended(self.setup, self.store)
+                    return outcome
+                except StoreError as error:
+                    if self.embedded is None or isinstance(error, StoreChanged):
+                        raise
+                    await self._store_again()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            if self.watch is not None:
+                with contextlib.suppress(GossamerError):
+                    self.watch(await self._live())
+
+    async def _while_there(self) -> str:
+        """Work while the data folder is where it was. Raises ConfigError when it is gone."""
+        work, watching = asyncio.create_task(self._together()), asyncio.create_task(self._place.until_lost())
+        try:
+            await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
+            return await (work if work.done() else watching)
+        finally:
+            for task in (work, watching):
+                task.cancel()
+            await asyncio.gather(work, watching, return_exceptions=True)
+
+    async def _together(self) -> str:
+        """This process is one of the workers, the others are its children; their outcome."""
+        bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
+        telling(bench).reader.tap, bench.silence = self.taps.page, self._silence
+        work: list[Coroutine[Any, Any, str]] = [bench.run()]
+        if self.processes > 1:
+            from gossamer.app.worker_processes import Children
+
+            work.append(Children(self.setup, self.processes - 1, self.stop).work())
+        tasks = [asyncio.create_task(one) for one in work]
+        try:
+            outcomes = await asyncio.gather(*tasks)
+            whole = set(outcomes) == {"finished"}
+            await conclude(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
+            self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
+            await bench.outputs.finish(wait=True)  # rows so far are to be read, also when it is to go on
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await bench.close()
+        return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
+
+    async def _store_again(self) -> None:
+        assert self.embedded is not None
+        await self.store.close()
+        again = asyncio.ensure_future(asyncio.to_thread(self.embedded.again))
+        try:
+            url = await asyncio.shield(again)
+        except asyncio.CancelledError:
+            self.embedded.cancelled.set()
+            await asyncio.gather(again, return_exceptions=True)
+            raise
+        self.store.client = (await open_url(url, embedded=True)).client
+        self.store.url = self.setup.store = url
+        if self.embedded.alone:
+            await everybody_died(self.setup, self.store)
+
+    async def _watch(self) -> None:
+        while self.watch is not None:
+            with contextlib.suppress(GossamerError):
+                self.watch(await self._live())
+            await asyncio.sleep(LOOK)
+
+    async def _live(self) -> Live:
+        summary = await (census := self._census).summary(self.setup.crawl)
+        self._looks.append((time.monotonic(), summary.pages))
+        rate = (summary.pages - self._looks[0][1]) / max(self._looks[-1][0] - self._looks[0][0], 1e-9)
+        hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
+        told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
+        return Live(summary, summary.pending, flying, rate, self._left(summary), told, self._silence.of)
+
+    def _left(self, summary: Summary) -> float | None:
+        """Seconds until the queue is empty or a limit is reached, at the pace so far."""
+        left, limit = None, self.setup.job.settings.limit
+        if summary.pages_per_second and summary.pages > 20:
+            todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
+            left = todo / summary.pages_per_second
+        if self.setup.deadline is not None:
+            until = max(0.0, self.setup.deadline - time.monotonic())
+            left = until if left is None else min(left, until)
+        return left
+
+
+def _last_to_end(host: HostLine) -> tuple[float, int]:
+    """Orders hosts: the one that needs the longest at its pace comes first."""
+    return -host.waiting * (host.delay or 0.0), -host.waiting
+
+
+async def end(setup: Setup, store: Store, outcome: str) -> Summary:
+    """Write the end of the run down; the crawl's summary."""
+    crawls = Crawls(store)
+    if outcome == "cancelled":
+        await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])
+    state = "limited" if outcome in OUTCOMES else outcome
+    was, why = await crawls.state(setup.crawl)
+    await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
+    summary = await Census(store).summary(setup.crawl)
+    await ended(setup, store, summary)
+    return summary

@@ -1,0 +1,174 @@
+"""Targets -> seeds in the frontier: reads them, joins them to sites, adds them in batches; what is no request is kept aside."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer import url as urls
+from gossamer.app import targets
+from gossamer.app.job import Job, Output, Setup
+from gossamer.app.producer_runner import keep_aside
+from gossamer.app.producers.lines import Input
+from gossamer.app.producers.source import Source, of, streams
+from gossamer.app.wiring import Bench
+from gossamer.config.redaction import nameless
+from gossamer.errors import UsageError
+from gossamer.frontier.crawls import Record, Spec, check_name
+from gossamer.frontier.operator import Steer
+from gossamer.frontier.spiller import bound
+from gossamer.model.request import Request
+from gossamer.sites import host_rules
+from gossamer.sites.manifest import note
+from gossamer.store.store import Store
+from gossamer.worker.link_intake import Taken
+
+BATCH = 5000
+"""Seeds added in one go."""
+
+
+class Given(msgspec.Struct):
+    """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work (`feeding`)."""
+
+    seeds: list[Request]
+    sources: list[Source] = []
+
+
+def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
+    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError, ConfigError."""
+    if not job.targets and only is None:
+        raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
+    read = [targets.read(text) for text in job.targets]
+    sites = site_files.load_all(job.targets, job.args)
+    if only is None:
+        job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
+    name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
+    check_name(name)  # before the first folder of that name
+    rejected: list[targets.Rejected] = []
+    short, sources = divided(read, job.watch) if only is None else ([], [])
+    plain = [request for one in short for request in targets.requests(one, rejected)]
+    wanted = [*plain, *(seed for site in sites for seed in site.requests())]
+    if only is not None:
+        wanted = list(targets.requests(targets.read(only), rejected))
+    given, credentials = bared(wanted, job.priority)
+    entries = any(target.kind in ("sitemap", "feed") for target in read)  # they are seeds, met when it is read
+    watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
+    if rejected:
+        keep_aside(Path(job.settings.data) / name, rejected)
+    if not given and not sources:
+        raise UsageError(_no_seeds(rejected, [str(site.path) for site in sites]))
+    s = job.settings
+    if sources and s.scope == "prefix":
+        raise UsageError(
+            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
+        )
+    spec = Spec(
+        sorted(map(nameless, job.targets)), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
+        sorted(s.drop_parameters),
+    )  # fmt: skip
+    return Setup(
+        job=job, crawl=name, spec=spec, store="", seeds=[*anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
+        credentials=credentials,
+        sites={site.name: site.version for site in sites},
+        allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
+        alone=s.processes == 1, open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
+    ), Given(given, sources)  # fmt: skip
+
+
+def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
+    """Seeds without credentials, with a priority; and the credentials by origin."""
+    given, credentials = [], {}
+    for request in wanted:
+        bare, secret = urls.split_credentials(request.url)
+        if secret is not None:
+            credentials[urls.origin(bare)] = secret
+        given.append(msgspec.structs.replace(request, url=bare, priority=request.priority or priority))
+    return given, credentials
+
+
+def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targets.Target], list[Source]]:
+    """The targets that are read now, and the producers of the others."""
+    short, sources = [], list[Source]()
+    for target in read:
+        if target.kind == "stdin":
+            given = Input()
+            lines = given.short()
+            sources += [given] if lines is None else []
+            short += [] if lines is None else [target._replace(lines=lines)]
+        elif target.kind in ("sitemap", "feed") and watch is not None:
+            from gossamer.app.producers.watched_feeds import Watched
+
+            sources.append(Watched(target.text, watch))
+        elif streams(target):
+            sources.append(of(target))
+        elif target.kind != "site":
+            short.append(target)
+    if watch is not None and not any(target.kind in ("sitemap", "feed") for target in read):
+        raise UsageError("--watch is for sitemap:URL and feed:URL: name one")
+    return short, sources
+
+
+def own_outputs(sites: list[site_files.LoadedSite]) -> list[Output]:
+    """Where sites keep their own items; several may name the same."""
+    found: dict[str, list[str]] = {}
+    for site in sites:
+        for spec in site.site.sinks:
+            found.setdefault(spec, []).append(site.name)
+    return [Output(spec, sites=tuple(names)) for spec, names in found.items()]
+
+
+def anchors(given: list[Request], scope: str) -> list[str]:
+    """The URLs that make the scope: of very many one a host is enough, unless the paths matter."""
+    if scope in ("page", "prefix") or len(given) <= 10_000:
+        return list(dict.fromkeys(request.url for request in given))
+    return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
+
+
+def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
+    """The front pages of the hosts that sites name: they are in the scope, whether a seed lies there or not."""
+    if scope not in ("host", "domain"):
+        return []
+    return [f"https://{host}/" for site in sites for host in host_rules.hosts(site)]
+
+
+async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None:
+    """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of producers."""
+    bench_stop = asyncio.Event()
+    bench = Bench(setup, store, "door", bench_stop)
+    outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
+    anew = not record.seeded and not record.refreshing
+    note(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
+    try:
+        await bound(store, setup.crawl, bench.hot)
+        flags = "r" if record.seeded else ""  # a known seed is not found a second time
+        taken = Taken()
+        for number, request in enumerate(given.seeds, 1):
+            infra = "i" if (request.use or "").startswith("@") else "s"
+            bench.taker.request(request, taken, flags=flags + infra)
+            if number % BATCH == 0 or number == len(given.seeds):
+                await bench.frontier.add(taken.adds)
+                if not record.seeded:
+                    await bench.frontier.count(
+                        {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
+                    )
+                taken = Taken()
+        await bench.crawls.seeded(setup.crawl)
+        for site in bench.sites:
+            if site.site.pace is not None and site.site.pace.per_host is not None:
+                for host in host_rules.hosts(site):
+                    await Steer(store).at_once(host, site.site.pace.per_host)
+    finally:
+        await bench.close()
+
+
+def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
+    if not rejected and files:
+        return f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"
+    if not rejected:
+        return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
+    first = rejected[0]
+    where = f"{first.source} line {first.line}: {first.reason}; write URLs, one a line, or JSON lines with a url"
+    return f"none of the {len(rejected)} lines is a request; {where}" if len(rejected) > 1 else where

@@ -1,0 +1,104 @@
+"""Settings -> what is kept of a crawl and where: the outputs of rows, the place of files, the rows of links."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from gossamer.app.job import Setup
+from gossamer.config.optional_deps import install
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError
+from gossamer.items.assets import FILES, REFERENCES, File, Kept, Reference, marks
+from gossamer.model.interfaces import FileOutput, TableSink
+from gossamer.model.visit import LINK
+from gossamer.parsing import pdf
+from gossamer.sinks import columns, graph
+from gossamer.sinks.append_log import AppendLog, log_path
+from gossamer.sinks.files import OFF, Files, place
+from gossamer.sinks.formats import parse
+from gossamer.sinks.registry import Own, open_all
+from gossamer.sites.item_builder import compares
+from gossamer.sites.loading import LoadedSite
+from gossamer.state.near_duplicate_index import MOST, Alike
+from gossamer.store.store import Store
+from gossamer.worker.asset_download import Keeping
+from gossamer.worker.near_duplicates import Likening
+from gossamer.worker.reader import Reader
+from gossamer.worker.records import edges
+from gossamer.worker.sink_retry import Say, Waiting
+
+Outputs = tuple[list[FileOutput], list[TableSink]]
+
+
+def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: str | None = None) -> Outputs:
+    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with; `store`: the identity of the
+    store, None to close outputs that other processes wrote."""
+    job = setup.job
+    pages = {"page": columns.page_columns(text=job.text, links=job.links, duplicates=job.settings.duplicates != "off")}
+    compared = compares(sites)
+    declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
+    taken = {"page", "attempt", LINK}
+    if any(marks(item) for _, item in declared):
+        taken |= {FILES, REFERENCES}
+    if names := taken & {item.__name__.lower() for _, item in declared}:
+        raise ConfigError(f"an item class may not be called {names.pop().title()} here: that kind is the records'")
+    kinds = item_columns([item for _, item in declared], compared) if sites else pages
+    here = {site.name for site in sites}
+    specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
+    own = [
+        Own(one.spec, frozenset(one.sites), item_columns([item for name, item in declared if name in one.sites], compared))
+        for one in job.outputs if not here.isdisjoint(one.sites)
+    ]  # fmt: skip
+    folder = str(Path(job.settings.data) / setup.crawl)
+    log = (
+        None
+        if store is None
+        else AppendLog(
+            log_path(folder, setup.segment), setup.owner, store, fresh=job.fresh, finished=lambda: setup.finished
+        )
+    )
+    return open_all(
+        specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts, job.graph, log
+    )
+
+
+def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
+    """The columns of items by kind, those of the files and of what they name included. `compared`: as of `columns.item_columns`."""
+    items = list(items)
+    kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
+    named = [mark for item in items for _, mark in marks(item)]
+    if named:
+        kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)
+    if any(isinstance(mark, File) for mark in named):
+        kinds[FILES] = (*columns.struct_columns(Kept), *columns.OURS)
+    return kinds
+
+
+def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str) -> Likening | None:
+    """What marks pages and items that say the same, where they are compared."""
+    _, _, most = settings.duplicates.partition("?most=")
+    return Likening(Alike(store, crawl, int(most or MOST))) if settings.duplicates != "off" or compares(sites) else None
+
+
+def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> Keeping | None:
+    """What keeps the files of a crawl (None: they are not wanted), and what its reader is to note. Raises UsageError, ConfigError."""
+    job = setup.job
+    if job.graph is not None:
+        reader.graph = partial(edges, setup.crawl, reader.key, graph.kind(parse(job.graph).format))
+    reader.fetches = job.files != OFF
+    if not reader.fetches:
+        return None
+    named = [
+        mark for site in reader.sites for items in site.items.values() for item in items for _, mark in marks(item)
+    ]
+    if setup.segment and job.files is None and any(isinstance(mark, File) for mark in named):
+        raise ConfigError(
+            "on a fleet files need a place that all workers reach: --files FOLDER or s3://..., or --files off"
+        )
+    if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
+        raise ConfigError(f"File(text=True) needs pypdfium2: {install('pdf')}")
+    where = Files(place(job.files or str(folder / "files")))
+    return Keeping(where, reader.rows, Waiting(say, stop), job.settings.max_size, pdf.text)

@@ -1,0 +1,159 @@
+"""Give a crawl to the fleet: its record, its job, its seeds. Workers that live take it up within a second."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from gossamer.app import job_payload
+from gossamer.app.job import Job
+from gossamer.app.login_setup import seal_of
+from gossamer.app.producer_runner import feed
+from gossamer.app.recrawl_pass import visit_again
+from gossamer.app.runner import begin
+from gossamer.app.seeding import prepare, seed
+from gossamer.app.wiring import open_store
+from gossamer.config.settings import Settings
+from gossamer.errors import Away, ConfigError, GossamerError, StoreError, StoreFull, UsageError
+from gossamer.frontier.crawls import ENDED
+from gossamer.frontier.stats import Census
+from gossamer.model.summary import Summary
+from gossamer.sites.loading import load_all
+from gossamer.sites.remote_sites import reach_of
+from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.workers import Refusals
+from gossamer.store.store import Store
+
+LOOK, SELDOM = 0.5, 4
+"""Seconds between looks at the crawl; looks between those at what workers say."""
+
+Say = Callable[[str], None]
+
+
+async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
+    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are, `begun` the name, once workers may
+    take the crawl up: long lists follow. Raises GossamerError."""
+    if job.settings.store is None:
+        raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
+    if job.refresh and not job.known:
+        raise UsageError(
+            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was given when the crawl was first submitted"
+        )
+    job_payload.shareable(
+        [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
+    )
+    setup, given = prepare(job)
+    store, _ = await open_store(job.settings)
+    try:
+        setup.store = store.url
+        record, over = await begin(setup, store, job, "paused")
+        if over is not None:
+            begun(setup.crawl)
+        else:
+            tasks = Tasks(store)
+            bare = msgspec.structs.replace(
+                setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
+            )
+            packed = job_payload.pack(setup, seal_of(job.settings, store))
+            reaches = {site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)}
+
+            async def begin_now() -> None:
+                await tasks.submit(setup.crawl, packed, reaches)
+                begun(setup.crawl)
+
+            try:
+                await visit_again(bare, store, record, say)
+                await seed(bare, store, given, record)
+                await feed(bare, store, given.sources, say, begin_now)
+            except GossamerError as error:
+                await tasks.turn(setup.crawl, "paused", "stopped", str(error))
+                raise
+        return setup.crawl
+    finally:
+        await store.close()
+
+
+async def seen(settings: Settings, crawl: str) -> Summary:
+    """The summary of a submitted crawl now."""
+    store, _ = await open_store(settings)
+    try:
+        return await Census(store).summary(crawl)
+    finally:
+        await store.close()
+
+
+async def wait(
+    settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
+) -> Summary:
+    """Wait for a submitted crawl to end; its summary. `say` hears of workers that do no work for it."""
+    told, look = dict[str, str](), 0
+    looking = Looking(settings, say)
+    try:
+        while True:
+            store = await looking.store()
+            try:
+                await store.check_same()
+                if (look := look + 1) % SELDOM == 0:
+                    refused = await Refusals(store).of(crawl)
+                    for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
+                        say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
+                    told = refused
+                summary = await Census(store).summary(crawl)
+            except (Away, StoreFull) as error:
+                await looking.away(error)
+                continue
+            looking.back()
+            if watch is not None:
+                watch(summary)
+            if summary.state in ENDED:
+                return summary
+            await asyncio.sleep(LOOK)
+    finally:
+        await looking.close()
+
+
+class Looking:
+    """A store that is looked at for a long time. Its outages are waited for, however long they are, as workers do; each is told once."""
+
+    def __init__(self, settings: Settings, say: Say) -> None:
+        self._settings, self._say = settings, say
+        self._store: Store | None = None
+        self._seed = 0
+        self._since: float | None = None
+        self._told = False
+
+    async def store(self) -> Store:
+        """The store; waits until it can be opened, when it could be before. Raises StoreChanged where another one is there now."""
+        while self._store is None:
+            try:
+                self._store, _ = await open_store(self._settings)
+            except (Away, StoreFull) as error:
+                if not self._seed:
+                    raise
+                await self.away(error)
+                continue
+            self._seed = self._seed or self._store.seed
+            self._store.seed = self._seed
+        return self._store
+
+    async def away(self, error: StoreError) -> None:
+        """It does not answer, or cannot work: wait a little."""
+        self._since = self._since or time.monotonic()
+        if not self._told:
+            self._told = True
+            self._say(f"{error}; waiting for it")
+        await asyncio.sleep(LOOK)
+
+    def back(self) -> None:
+        """It answers."""
+        if self._told and self._since is not None:
+            self._say(f"the store answers again after {time.monotonic() - self._since:.0f} s")
+        self._since, self._told = None, False
+
+    async def close(self) -> None:
+        """Let it go."""
+        if self._store is not None:
+            await self._store.close()

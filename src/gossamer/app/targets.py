@@ -1,0 +1,223 @@
+"""What stands after `gossamer crawl`: URLs, sitemaps, feeds, site files, lists, stdin; read into seeds.
+
+A bad line of a list is kept aside with its number and reason; the rest goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.config import value_parsers
+from gossamer.config.redaction import register_in
+from gossamer.errors import UsageError
+from gossamer.model import proxy
+from gossamer.model.request import Request, split
+
+CARRY = 4096
+"""Most bytes of a request's `carry`, as JSON."""
+LONGEST = 1 << 20
+"""Bytes of a line; what has so many is no request."""
+SHOWN = 200
+"""Letters of a TARGET, or of a line, in a message."""
+
+
+class Target(NamedTuple):
+    """One TARGET: what it is and where it lies."""
+
+    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka"]
+    text: str
+    lines: list[bytes] | None = None
+    """Of standard input: its lines, when they were read already."""
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A line of a list that is no request."""
+
+    source: str
+    line: int
+    text: str
+    reason: str
+
+
+class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A seed as a JSON line: the URL and what it needs (docs/records.md)."""
+
+    url: str
+    priority: int = 0
+    method: str = "GET"
+    headers: dict[str, str] | None = None
+    body: str | None = None
+    id: str | None = None
+    country: str | None = None
+    region: str | None = None
+    proxy: str | None = None
+    rung: str | None = None
+    use: str | None = None
+    carry: Any = None
+    depth: int = 0
+    added_at: float | None = None
+
+
+_decode = msgspec.json.Decoder(SeedLine).decode
+
+
+def read(text: str) -> Target:
+    """What a TARGET is. UsageError when it is nothing we know.
+
+    >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
+    ('sitemap', 'https://example.com/')
+    """
+    register_in(text)
+    if text == "-":
+        return Target("stdin", text)
+    for kind in ("sitemap", "feed"):
+        if text.startswith(f"{kind}:"):
+            return Target(kind, _url(text.partition(":")[2], text))
+    if text.startswith("sql:"):
+        if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
+            raise UsageError(
+                f"{shown(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
+            )
+        return Target("sql", text[4:])
+    if text.startswith("kafka://"):
+        if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
+            raise UsageError(f"{shown(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
+        return Target("kafka", text)
+    if "://" in text:
+        return Target("url", _url(text, text))
+    return _path(text) or _bare(text)
+
+
+def _path(text: str) -> Target | None:
+    """A target that is there as a file or a folder."""
+    is_file = os.path.isfile(text)  # unlike Path's, these take any text
+    if os.path.isdir(text) or (text.endswith(".py") and is_file):
+        return Target("site", str(Path(text)))
+    if is_file:
+        return Target("list", str(Path(text)))
+    if os.path.exists(text):
+        raise UsageError(f"{text} is no plain file: send what it holds to stdin, as in gossamer crawl - < {text}")
+    return None
+
+
+def _bare(text: str) -> Target:
+    """A URL without its scheme."""
+    if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
+        raise UsageError(
+            f"{shown(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
+        )
+    host = text.split("/", maxsplit=1)[0]
+    if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):  # mail's addresses have one
+        return Target("url", _url(f"https://{text}", text))
+    raise UsageError(f"{shown(text)!r} is no URL, file or folder; write a URL as https://example.com/")
+
+
+def shown(text: str) -> str:
+    """A word of the user as a message has it: a line of a list may be a megabyte."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _url(text: str, given: str) -> str:
+    found = urls.parse(text.strip())
+    if found is None or not found.startswith(("http://", "https://")):
+        raise UsageError(f"{shown(given)!r} is no http(s) URL")
+    return found.partition("#")[0]
+
+
+def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
+    """The seeds of a target that is no site file. What is bad goes to `rejected`."""
+    if target.kind == "url":
+        yield Request(target.text)
+    elif target.kind in ("sitemap", "feed"):
+        yield Request(target.text, use="@sitemap")
+    elif target.kind == "stdin":
+        yield from _lines(sys.stdin.buffer if target.lines is None else target.lines, "stdin", rejected)
+    else:
+        try:
+            with open(target.text, "rb") as file:
+                yield from _lines(file, target.text, rejected)
+        except OSError as error:
+            raise UsageError(f"{target.text} cannot be read: {error.strerror}") from error
+
+
+def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Iterator[Request]:
+    for number, raw in enumerate(lines, 1):
+        found = parsed(raw, source, number)
+        if isinstance(found, Request):
+            yield found
+        elif found is not None:
+            rejected.append(found)
+
+
+def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
+    """A line of a list, or a message: a URL, a request as JSON; None: nothing is in it."""
+    if len(raw) >= LONGEST:
+        return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
+    line = raw.removeprefix(b"\xef\xbb\xbf").strip()
+    if not line or line.startswith(b"#"):
+        return None
+    try:
+        if line.startswith(b"{"):
+            return seed(_decode(line))
+        text = line.decode("utf-8")
+        if "\t" in text or "\r" in text:  # a URL's parser would drop them, and make one URL of two columns or lines
+            raise UsageError(
+                f"{shown(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
+            )
+        return Request(_url(text, text))
+    except UnicodeDecodeError:
+        reason = "is no text in UTF-8"
+    except (msgspec.MsgspecError, UsageError, ValueError) as error:
+        reason = str(error)
+    return Rejected(source, number, line[:500].decode("utf-8", "replace"), reason)
+
+
+def seed(line: SeedLine) -> Request:
+    """A seed's fields, checked. Raises ValueError, UsageError."""
+    fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
+    fields["url"] = _url(line.url, line.url)
+    if not line.method.isalpha() or len(line.method) > 20:
+        raise ValueError(f"method {shown(line.method)!r} is none")
+    if line.carry is not None and len(msgspec.json.encode(line.carry)) > CARRY:
+        raise ValueError(f"carry is larger than {CARRY} bytes")
+    if not -1_000_000 <= line.priority <= 1_000_000:
+        raise ValueError("priority must lie between -1000000 and 1000000")
+    if line.region is not None:
+        value_parsers.label(line.region)
+    if line.rung is not None:
+        value_parsers.one_of(value_parsers.RUNGS, line.rung)
+    if line.proxy is not None:
+        proxy.kind(line.proxy)
+    if line.country is not None:
+        fields["country"] = proxy.country(line.country)
+    if line.depth < 0:
+        raise ValueError("depth is 0 or more")
+    return Request(**{**fields, "method": line.method.upper()})
+
+
+def crawl_name(targets: list[Target], sites: list[str]) -> str:
+    """The name of a crawl that was given none: its site's, or host and six hex digits of its sorted targets.
+
+    >>> crawl_name([Target("url", "https://example.com/")], [])
+    'example.com-d6cb9f'
+    """
+    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # those are keys of the store
+        return sites[0]
+    texts = sorted(t.text if t.kind in ("url", "stdin") else f"{t.kind}:{t.text}" for t in targets)
+    mark = hashlib.blake2b("\n".join(texts).encode(), digest_size=3).hexdigest()
+    first = targets[0]
+    if first.kind in ("url", "sitemap", "feed"):
+        stem = split(first.text)[1].rpartition("@")[2]
+    else:
+        stem = Path(first.text).stem if first.kind in ("list", "site") else first.kind
+    clean = "".join(c if c.isascii() and (c.isalnum() or c in ".-_") else "-" for c in stem).lstrip(".-_")
+    return f"{clean[:60] or 'crawl'}-{mark}"

@@ -1,0 +1,72 @@
+"""Settings -> the unlocker rung: which provider, its key from the environment, the credits that all workers share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gossamer.collectors.http.collector import HttpCollector
+from gossamer.collectors.unlocker.collector import UnlockerCollector
+from gossamer.collectors.unlocker.providers import Chosen, chosen
+from gossamer.config.redaction import Secret
+from gossamer.config.secret_refs import secret
+from gossamer.config.settings import Settings
+from gossamer.egress.resolver import Resolver, Single
+from gossamer.errors import ConfigError
+from gossamer.state.credits import Bounds, Credits
+from gossamer.store.store import Store
+
+MARGIN = 5.0
+"""Seconds beyond a call's own time after which nobody settles it any more."""
+
+
+def chosen_of(settings: Settings) -> Chosen:
+    """The unlocker of the settings. Raises ConfigError in one line."""
+    if settings.unlocker is None:
+        raise ConfigError("the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)")
+    return chosen(settings.unlocker, settings.unlocker_shape)
+
+
+def key_of(settings: Settings, one: Chosen) -> Secret:
+    """Its key. Raises ConfigError in one line."""
+    if settings.unlocker_key is not None:
+        return secret("unlocker_key", settings.unlocker_key)
+    if one.provider.keyless:
+        return Secret("")
+    raise ConfigError(
+        f"unlocker {one.provider.name} needs a key: set GOSSAMER_UNLOCKER_KEY in the environment, or "
+        'unlocker_key = "${env:NAME}"'
+    )
+
+
+def ready(settings: Settings) -> None:
+    """Raise ConfigError in one line for a crawl that wants the rung and has no provider, or no key."""
+    if "unlocker" in settings.ladder:
+        key_of(settings, chosen_of(settings))
+
+
+def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Credits:
+    """The credits of a crawl at its unlocker."""
+    bounds = Bounds(one.at_once, settings.credits_daily, settings.credits)
+    return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
+
+
+def unlocker(
+    settings: Settings, crawl: str, store: Store, guard: Resolver | Single, wanted: Callable[[str], str] = lambda _: ""
+) -> UnlockerCollector:
+    """The collector of the rung; `wanted`: options that the site of a host has.
+
+    Raises ConfigError in one line: no provider, no such provider, no key.
+    """
+    one = chosen_of(settings)
+    key = key_of(settings, one)
+    wire = 3 * settings.max_size + (1 << 20)  # a body may come as base64 in JSON
+    options: dict[str, Any] = {
+        "user_agent": "", "total": one.timeout, "first_byte": one.timeout, "wire": wire, "decoded": 2 * wire, "accept": None,
+        "http2": False, "once": True, "ca_file": settings.ca_file, "connections": one.at_once,
+    }  # fmt: skip
+    return UnlockerCollector(
+        one, key, HttpCollector(guard, **options), credits_of(settings, crawl, store, one), guard,
+        most=2 * settings.max_size, say=lambda line: print(f"gossamer: {line}", file=sys.stderr), wanted=wanted,
+    )  # fmt: skip

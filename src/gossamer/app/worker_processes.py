@@ -1,0 +1,143 @@
+"""Worker processes of one door: spawned with the setup on their standard input, ended by its end.
+
+The pipe is the leash: when the door dies, however it dies, its children read the end of the pipe, stop gracefully and are gone
+within ten seconds. They share the output files under the crawl's output lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TextIO, cast
+
+import msgspec
+
+from gossamer.app.interpreter import end_after_parent, settle_in
+from gossamer.app.job import Setup, registered
+from gossamer.app.wiring import Bench, open_url
+from gossamer.config.data_files import open_file
+from gossamer.config.redaction import MaskedStderr
+from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
+
+LEASH = 10.0
+"""Seconds that a child has to stop."""
+ERRORS: dict[int, type[GossamerError]] = {
+    4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError, 21: NoProxyLeft,
+}  # fmt: skip
+REPLACED = 20
+"""Children that die by themselves (a kill, a crash) are replaced this often in one run."""
+
+
+class Children:
+    """The children of one run."""
+
+    def __init__(self, setup: Setup, count: int, stop: asyncio.Event) -> None:
+        self._setup, self._count, self._stop = msgspec.json.encode(setup), count, stop
+        self._died = 0
+
+    async def work(self) -> str:
+        """Run all until they end; their outcome. Raises what made a child give up."""
+        tasks = [asyncio.create_task(self._child()) for _ in range(self._count)]
+        try:
+            outcomes = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
+
+    async def _child(self) -> str:
+        """One child after another until one ends by itself."""
+        while True:
+            code, said = await self._one()
+            if code == 0:
+                return said
+            if code in ERRORS:
+                raise ERRORS[code](said.splitlines()[-1] if said else "a worker process gave up")
+            self._died += 1
+            if self._died > REPLACED:
+                raise GossamerError(f"worker processes died {self._died} times; the last one said: {said[-500:]}")
+
+    async def _one(self) -> tuple[int, str]:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "gossamer.app.worker_processes",  # -P: a site file here may be called as a module that we import
+            stdin=pipe, stdout=pipe, start_new_session=True,
+        )  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        said = asyncio.create_task(process.stdout.read())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
+            await asyncio.wait((said, stopping), return_when=asyncio.FIRST_COMPLETED)
+            process.stdin.close()
+            out = await said
+            return await process.wait(), out.decode("utf-8", "replace").strip()
+        finally:
+            stopping.cancel()
+            process.stdin.close()
+            if process.returncode is None:
+                try:
+                    await asyncio.wait_for(process.wait(), LEASH + 1)
+                except (TimeoutError, asyncio.CancelledError):
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
+                    await process.wait()  # no zombie stays
+
+
+async def child(setup: Setup) -> str:
+    """The work of one child."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def leash() -> None:
+        sys.stdin.buffer.read()  # ends when the door closes the pipe, or is gone
+        loop.call_soon_threadsafe(stop.set)
+        threading.Timer(LEASH, os._exit, (11,)).start()
+
+    threading.Thread(target=leash, daemon=True).start()
+    store = await open_url(setup.store, embedded=setup.job.settings.store is None)
+    bench = Bench(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
+    try:
+        return await bench.run()
+    finally:
+        await bench.close()
+        await store.close()
+
+
+def main() -> int:
+    """Read the setup, work, print the outcome; the exit code is that of the error that ended it."""
+    import uvloop
+
+    size = int.from_bytes(sys.stdin.buffer.read(4), "big")
+    setup = msgspec.json.decode(sys.stdin.buffer.read(size), type=Setup)
+    lock = Path(setup.job.settings.data) / "store" / "doors.lock"
+    if lock.exists():  # we live: while we do, nobody may take our leases as given back
+        living = open_file(lock, os.O_RDWR)
+        fcntl.flock(living, fcntl.LOCK_SH)
+    registered(setup)
+    settle_in()
+    end_after_parent()
+    sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
+    door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people
+    code = 0
+    try:
+        said = uvloop.run(child(setup))
+    except GossamerError as error:
+        said, code = str(error), error.exit_code
+    except Exception:  # noqa: BLE001 - the door tells of it
+        said, code = traceback.format_exc(), 1
+    with contextlib.suppress(BrokenPipeError):  # the door was killed
+        print(said, file=door, flush=True)
+    os._exit(code)  # a thread may still read the leash
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we know (docs/blocks.md).
+
+One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises an answer decides. An answer
+with a good status, text enough and no telling header costs a few microseconds; without its tree some tens, whatever its size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gossamer.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
+from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
+from gossamer.blocks.vendors import VENDORS
+from gossamer.model.media_types import Body, octets
+
+__all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
+
+NAMES = (
+    "cloudflare", "datadome", "akamai", "perimeterx", "imperva", "aws-waf", "cloudfront", "distil", "kasada", "recaptcha", "hcaptcha",
+    "turnstile", "anubis", "generic",
+)  # fmt: skip
+KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
+
+_FIRST, _LAST = 6 << 10, 1 << 10
+"""Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
+SAID = 400
+"""Characters of visible text beyond which words alone tell no notice, unless its title or address does; twice that with a password."""
+LARGE = 24 << 10
+"""Bytes beyond which a page with a usual title is no notice."""
+_TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
+"""Headers that only refusals have."""
+_PLACES = (
+    "/sorry/",
+    "captcha",
+    "punish",
+    "perfdrive",
+    "authwall",
+    "/blocked?",
+    "anubis",
+    "/login",
+    "checkpoint",
+    "queue-it.net",
+    "//consent.",
+    "//guce.",
+)
+"""Parts of the addresses at which notices stand."""
+_MORE = (
+    b"obot",
+    b"uman",
+    b"bots",
+    b"locked",
+    b"anned",
+    b"enied",
+    b"document.cookie",
+    b"assword",
+    b"unusual",
+    b"location.re",
+)
+_TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
+"""Blanks, quotes, dashes in UTF-8."""
+_USUAL = re.compile(rb"[^<>]{12,}")
+_NOTICE = re.compile(
+    rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
+    rb"|request|sorry|wait|challenge|ddos|visitor system"
+    rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
+)
+"""Words of the titles of notices, in lower case."""
+_BRIEF = re.compile(
+    rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
+    rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
+)
+"""More of them, where the page is small."""
+_SCRIPT = re.compile(rb"<script[\s>]")
+_ROOT = re.compile(
+    rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
+    rb"|q-app)[\"']?[^<>]{0,200}>\s{0,200}</div>"
+    rb"|<app-root[^<>]{0,200}>\s{0,200}</app-root>"
+)
+_ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,300}){0,6}javascript")
+
+
+def block(
+    status: int | None, headers: Headers | None, body: Body, url: str | None, shows: Callable[[], int] | None = None
+) -> Block | None:  # fmt: skip
+    """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their names in any case.
+
+    `shows`: how many letters of text an HTML page surely shows, where a tree of it can tell; else its bytes are looked through.
+
+    >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
+    Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
+    >>> block(200, {"content-type": "text/html"}, b"<title>Captchas, a history</title><p>Once upon a time", "https://example.com/")
+    """
+    status, body, url = status or 0, octets(body), url or ""
+    if 300 <= status < 400 or status in (204, 205):
+        return None
+    known = flat(headers or ())
+    good = status not in REFUSING and _TELLING.isdisjoint(known)
+    if good and not (_text(known, body) and _odd(status, known, body, url, shows)):
+        return None
+    page = Answer(status, known, body, url)
+    for detector in VENDORS:
+        if found := detector(page):
+            return found
+    from gossamer.blocks.challenges import WALLS  # 25 ms of patterns, for what is none of theirs
+
+    for wall in WALLS:
+        if found := wall(page):
+            return found
+    return None
+
+
+def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
+    """Whether a page is a shell that scripts are to fill: nothing to read, though nobody shuts us out.
+
+    >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
+    True
+    """
+    known = flat(headers)
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or wordy(body):
+        return False
+    page = Answer(status, known, body, url, whole=True)
+    if (
+        not _SCRIPT.search(page.low)
+        or len(page.text) > 400
+        or b"<frameset" in page.low
+        or block(status, known, body, url)
+    ):
+        return False
+    return len(page.text) < 60 or bool(_ROOT.search(page.low) or _ASKS.search(page.low))
+
+
+def _text(headers: dict[str, str], body: bytes) -> bool:
+    """Whether the answer is a page for people."""
+    kind = headers.get("content-type", "")
+    return "html" in kind or (not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<"))
+
+
+def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
+    """Whether a page with a good status is worth a closer look: of few words, and without a usual title or with a word of blocks."""
+    if len(body) > HEAD + TAIL:
+        return False
+    if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
+        return True
+    found = _TITLE.search(body, 0, 8192)
+    title = found[1] if found is not None else b""
+    if not title.isascii():
+        title = _TYPOGRAPHY.sub(b" ", title)
+    usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
+    if usual and len(body) <= 4096 and _BRIEF.search(title.lower()):
+        usual = None
+    if (usual and len(body) > LARGE) or (shows is not None and shows() > THIN):
+        return False
+    if usual:
+        window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
+        if not (_word(window) or (len(body) <= 4096 and any(word in window for word in _MORE))):
+            return False
+    if body.count(b"<a ") > LINKS or (shows is None and wordy(body)):
+        return False
+    return not _plain(Answer(status, known, body, url), shows) and (shows is None or not wordy(body))
+
+
+def _word(page: bytes) -> bool:
+    """Whether a page has a word of challenges. Names of scripts only where there is a script: a brace is found at once, a word is not."""
+    return (
+        b"aptcha" in page or b"hallenge" in page or b"APTCHA" in page or b"_Incapsula_Resource" in page or b"bm-verify" in page
+        or b"sec-if-cpt" in page
+        or (b"{" in page and (b"gokuProps" in page or b"ProtectionInitialized" in page))
+        or (b"K" in page and b"KPSDK" in page)
+    )  # fmt: skip
+
+
+def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
+    """Whether a page says too much for what is told by its words alone, its title and address say nothing, and its code has no mark."""
+    from gossamer.blocks.notice_words import TITLES
+
+    low, title, url = page.low, page.title, page.url.lower()
+    said = SAID if b"password" not in low else 2 * SAID
+    if len(low) < said or not (wordy(low, said) if shows is None else shows() > said):
+        return False
+    if _NOTICE.search(_TYPOGRAPHY.sub(b" ", title.encode("utf-8", "replace"))) or TITLES.fullmatch(title):
+        return False
+    if URL.search(url) or LOGIN_URL.search(url) or CONSENT_URL.match(url):
+        return False
+    return b"denied" not in low and not page.marked

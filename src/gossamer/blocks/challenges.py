@@ -1,0 +1,284 @@
+"""What is no vendor's own page: captchas that stand alone, notices of smaller vendors and of sites, log-in walls, empty and decoy pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gossamer.blocks.answer import Answer, Block, clip, code
+from gossamer.blocks.notice_words import (
+    ABOUT,
+    CHECKS,
+    DENIED,
+    DIRECT,
+    HINTS,
+    LOGIN,
+    LOGIN_TITLE,
+    NAME_ENDS,
+    ORDERS,
+    PERSONAL,
+    PLAIN,
+    TITLES,
+    TYPED,
+    VERDICTS,
+)
+from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
+from gossamer.blocks.signs import (  # fmt: skip
+    AGAIN,
+    ASKED,
+    BOX,
+    CONSENT_URL,
+    COOKIE,
+    DEFAULTS,
+    INPUT,
+    INVISIBLE,
+    LIMITED,
+    LOGIN_URL,
+    NOTICES,
+    PICTURE,
+    SHOWN,
+    SIGHTS,
+    TO_CAPTCHA,
+    URL,
+    WIDGETS,
+)
+
+
+def captcha(page: Answer) -> Block | None:
+    """A captcha that is the whole page; one in a form that asks for something else is the form's."""
+    if not page.alone or page.status in (404, 410) or not page.marked or not any(word in page.low for word in SIGHTS):
+        return None
+    if page.fields or page.links > 25:
+        return None
+    for vendor, element, scripts in WIDGETS:
+        found = element.search(page.low)
+        loaded = page.marks(*scripts)
+        if vendor == "recaptcha" and page.status < 400 and INVISIBLE.search(page.low):
+            continue
+        signs = ((f"page: {clip(found[0].decode('latin-1'))}",) if found else ()) + loaded
+        if not signs:
+            continue
+        if page.status >= 400 and page.status != 401:
+            return Block(vendor, "captcha", (*signs, f"status {page.status}"))
+        if found and len(page.text) < 60:
+            return Block(vendor, "captcha", signs)
+        asked = next(filter(None, _said(page.text)), None) or TITLES.fullmatch(page.title)
+        if asked:
+            return Block(vendor, "captcha", (*signs, f"text: {clip(asked[0])}"))
+    return None
+
+
+def notice(page: Answer) -> Block | None:
+    """Pages of smaller vendors, and of big sites."""
+    if page.alone and (found := URL.search(page.url.lower())):
+        return Block("generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",))
+    if found := CONSENT_URL.match(page.url.lower()):
+        return Block("generic", "challenge", (f"url: {found[0]}",))
+    if mitigated := page.headers.get("x-vercel-mitigated"):
+        return Block(
+            "generic",
+            "challenge" if "challenge" in mitigated else "denied",
+            (f"header x-vercel-mitigated: {clip(mitigated)}",),
+        )
+    if "sg-captcha" in page.headers:
+        return Block("generic", "captcha", ("header sg-captcha",))
+    if not page.alone:
+        return None
+    for kind, marks in NOTICES:
+        if (kind != "denied" or page.refuses) and (signs := page.marks(*marks)):
+            return Block("generic", kind, signs)
+    if page.title.startswith("vercel security checkpoint"):
+        return Block("generic", "challenge", ("title: vercel security checkpoint",))
+    if len(page.text) < 100 and TO_CAPTCHA.search(page.low):
+        return Block("generic", "captcha", ("page: goes on to a captcha",))
+    if _typed(page):
+        return Block("generic", "captcha", ("page: asks for the characters of an image",))
+    if _reloads(page):
+        return Block("generic", "challenge", ("page: sets a cookie and loads itself again",))
+    return None
+
+
+def _reloads(page: Answer) -> bool:
+    """Whether it is a script that sets a cookie and loads the page again, and nothing else: a shell has styles, roots, more scripts."""
+    low = page.low
+    if len(low) > 8192 or len(page.text) > 60 or b"<link" in low or b"<img" in low or low.count(b"<script") > 2:
+        return False
+    return bool(COOKIE.search(low) and AGAIN.search(low)) and not page.fields and b"<div id=" not in low
+
+
+def _typed(page: Answer) -> bool:
+    """Whether to type what an image shows is all that it asks for."""
+    return (
+        page.thin and len(page.text) < 400 and TYPED.search(page.text) is not None and PICTURE.search(page.low) is not None
+        and len(INPUT.findall(page.low)) == 1 and not page.password
+    )  # fmt: skip
+
+
+def login(page: Answer) -> Block | None:
+    """A log-in where something else was asked for."""
+    url = page.url.lower()
+    if page.alone and (found := LOGIN_URL.search(url)):
+        return Block("generic", "login", (f"url: {found[0]}",))
+    if page.status == 401:
+        return Block("generic", "login", ("status 401",))
+    if not page.thin or page.status not in (200, 203, 403) or ASKED.search(url):
+        return None
+    wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
+    if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
+        return Block("generic", "login", (f"text: {clip(wanted[0])}",))
+    if page.password and len(page.text) < 600 and _path(url) not in ("", "/") and LOGIN_TITLE.fullmatch(page.title):
+        return Block("generic", "login", (f"title: {clip(page.title)}", "page: asks for a password"))
+    return None
+
+
+def told(page: Answer) -> Block | None:
+    """A notice in words. A refusal needs one sentence; a page with status 200 must say nothing else."""
+    if page.status in (404, 410) or not page.thin:
+        return None
+    title = TITLES.fullmatch(page.title) if page.title else None
+    boxed = b"captcha" in page.low and BOX.search(page.low) is not None
+    direct = DIRECT.search(page.text[:200])
+    long = len(page.text) > 400 or (not boxed and len(page.title.split()) > 3)
+    if long and not (page.refuses or title or direct):
+        return None
+    verdict, check = _said(page.text)
+    if page.refuses and not verdict and not check:
+        verdict = next(filter(None, (one.search(page.text) for _, one in FAMILIES)), None)
+    signs = tuple(f"text: {clip(found[0])}" for found in (verdict, check or direct) if found)
+    if title:
+        signs = (f"title: {clip(page.title)}", *signs)
+    if not signs and not page.title and PLAIN.fullmatch(page.text):
+        return Block("generic", "denied", (f"text: {clip(page.text)}",)) if page.status < 400 else None
+    if not signs:
+        return None
+    if not page.refuses and (title or direct) and (ABOUT.search(page.title) or _names(page)):
+        return None
+    kind = _kind(page, bool(check), bool(verdict))
+    if page.refuses and page.status not in (401, 402):
+        named = title and page.status in (403, 429) and not PLAIN.fullmatch(page.title)
+        return _edge(page, kind, (*signs, f"status {page.status}")) if verdict or check or named else None
+    if page.fields or page.links > 12 or page.status >= 400 or _article(page):
+        return None
+    short, brief = len(page.text) <= 400, len(page.title.split()) <= 3
+    plain = title and short and PLAIN.fullmatch(page.title) and (not page.text or DENIED.search(page.text))
+    personal = (
+        verdict
+        and short
+        and brief
+        and (not page.title or PERSONAL.match(verdict[0]))
+        and (not BARE.match(verdict[0]) or WEB.search(page.text))
+    )
+    if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
+        return Block("generic", kind, signs)
+    return None
+
+
+def spoken(page: Answer) -> Block | None:
+    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of nothing else."""
+    if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
+        return None
+    if page.fields or _article(page) or ABOUT.search(page.title):
+        return None
+    words = len(page.title.split())
+    if words > 8 or (words > 3 and (TOLD.search(page.title) or not ALIKE.search(page.title))):
+        return None
+    for kind, family in FAMILIES:
+        found = family.search(page.text)
+        if found and not TOLD.search(page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]):
+            return _by_text(page, kind, found[0])
+    if made := composed(page.text):
+        return _by_text(page, *made)
+    return None
+
+
+def _by_text(page: Answer, kind: str, sign: str) -> Block:
+    if "captcha" in page.text:
+        kind = "captcha"
+    elif LIMITED.search(page.title + " " + page.text):
+        kind = "rate-limit"
+    return Block("generic", kind, (f"text: {clip(sign)}",))
+
+
+def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
+    """What turns us away, and what wants a proof."""
+    if text.isascii() and not any(hint in text for hint in HINTS):
+        return None, None
+    return VERDICTS.search(text), CHECKS.search(text)
+
+
+def _names(page: Answer) -> bool:
+    """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a game)."""
+    name = NAME_ENDS.split(page.title)[0].strip()
+    rest = page.text.removeprefix(name).lstrip(" .!?…")
+    if (
+        rest == page.text
+        or any(one.isalpha() and not one.isascii() for one in rest)
+        or len(rest) <= 30
+        or any(_said(rest))
+    ):
+        return False
+    return ORDERS.search(rest) is None
+
+
+def _article(page: Answer) -> bool:
+    return code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
+
+
+def _kind(page: Answer, check: bool, verdict: bool) -> str:
+    if page.status == 429 or LIMITED.search(page.title + " " + page.text):
+        return "rate-limit"
+    if "captcha" in page.text or b"captcha" in page.low:
+        return "captcha"
+    return "challenge" if check and not verdict else "denied"
+
+
+def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
+    """A notice without a name is the edge's whose headers it has."""
+    server = page.headers.get("server", "").lower()
+    if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
+        for vendor, header, known in (
+            ("cloudflare", "header server: cloudflare", server == "cloudflare"),
+            ("akamai", "header server: akamaighost", server.startswith("akamai")),
+            ("cloudfront", "header server: cloudfront", server == "cloudfront"),
+        ):
+            if known:
+                return Block(vendor, kind, (*signs, header))
+    return Block("generic", kind, signs)
+
+
+def refused(page: Answer) -> Block | None:
+    """The status alone. A 503 or a 404 is no block by itself."""
+    status = page.status
+    if status in (420, 429):
+        return Block("generic", "rate-limit", (f"status {status}",))
+    if status in (403, 407, 418, 430, 451, 999):
+        kind = "login" if status == 403 and page.thin and page.password else "denied"
+        return Block("generic", kind, (f"status {status}",))
+    return None
+
+
+def hollow(page: Answer) -> Block | None:
+    """A page of nothing at all, or the page of a server that nobody set up, deep in a site."""
+    if page.status not in (200, 202, 203):
+        return None
+    if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):
+        return Block("generic", "empty", ("page: nothing on it",))
+    if (
+        page.thin
+        and _path(page.url) not in ("", "/")
+        and DEFAULTS.fullmatch(page.title)
+        and "index of" not in page.title
+    ):
+        return Block("generic", "decoy", (f"title: {clip(page.title)}",))
+    return None
+
+
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:  # as of `http://[::1`
+        return ""
+
+
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, spoken, hollow, refused)

@@ -1,0 +1,241 @@
+"""The command tree, and what becomes of errors: one clear line on stderr and the right exit code."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import itertools
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gossamer.cli.streams import texts
+from gossamer.config.value_parsers import nearest
+from gossamer.errors import FULL, DiskFull, GossamerError, ResourceError, own_limit, short_of
+
+ABOUT = "A web crawler that is polite, fast and never loses a URL."
+TREE: dict[str, str | tuple[str, dict[str, str]]] = {
+    "crawl": "crawl:crawl",
+    "submit": "submit:submit",
+    "status": "status:status",
+    "top": "top:top",
+    "pause": "steering:pause",
+    "resume": "steering:resume",
+    "stop": "steering:stop",
+    "cancel": "steering:cancel",
+    "priority": "steering:priority",
+    "weight": "fleet:weight",
+    "rate": "rates:rate",
+    "dead": (
+        "URLs that were given up: list, show, requeue, drop.",
+        {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
+    ),
+    "host": (
+        "One host: show, pause, resume, rate, rung.",
+        {
+            "show": "hosts:show",
+            "pause": "hosts:pause",
+            "resume": "hosts:resume",
+            "rate": "hosts:rate",
+            "rung": "rungs:rung",
+        },
+    ),
+    "sessions": (
+        "Who is logged in at sites: list, forget.",
+        {"list": "sessions:listed", "forget": "sessions:forget"},
+    ),
+    "schedule": (
+        "Crawls by the clock: add, list, run, pause, resume, remove.",
+        {
+            "add": "schedule:add",
+            "list": "schedule:listed",
+            "run": "schedule:run",
+            "pause": "schedule:pause",
+            "resume": "schedule:resume",
+            "remove": "schedule:remove",
+        },
+    ),
+    "scheduler": "scheduler:scheduler",
+    "explain": "explain:explain",
+    "try": "try_page:try_",
+    "shell": "try_page:shell",
+    "new": "sites:new",
+    "check": "sites:check",
+    "reparse": "reparse:reparse",
+    "items": "query:items",
+    "attempts": "query:attempts",
+    "export": "query:export",
+    "worker": "worker:worker",
+    "workers": (
+        "The fleet's workers: list, drain, stop.",
+        {"list": "fleet:listed", "drain": "fleet:drain", "stop": "fleet:stop"},
+    ),
+    "clean": "clean:clean",
+    "doctor": "doctor:doctor",
+    "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
+    "version": "config:version",
+}
+"""Every verb, and the function that does it (`room:name` in this package): only the one that is called is imported."""
+
+
+class Group(click.Group):
+    """Verbs by name, made when they are asked for."""
+
+    def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
+        super().__init__(name, help=about, no_args_is_help=True)
+        self.tree = tree
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the tree."""
+        return list(self.tree)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of that name."""
+        found = self.tree.get(cmd_name)
+        if found is None:
+            return None
+        if isinstance(found, tuple):
+            return Group(cmd_name, *found)
+        from gossamer.cli.parameters import command
+
+        room, _, name = found.partition(":")
+        return command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
+
+
+app = Group("gossamer", ABOUT, TREE)
+
+STOPPED, FORCED = 11, 13
+
+
+def run(words: list[str]) -> int:
+    """Run one command; its exit code."""
+    try:
+        with app.make_context("gossamer", below_zero(texts(words))) as context:
+            done = app.invoke(context)
+        sys.stdout.flush()
+        return done if isinstance(done, int) else 0
+    except GossamerError as error:
+        return unless_printed(words, str(error), say(str(error), error.exit_code))
+    except BrokenPipeError:
+        return unheard()
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except (KeyboardInterrupt, EOFError, click.Abort):
+        return STOPPED
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
+    except click.ClickException as error:
+        return say(usage(error), 2)
+    except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
+        if short := own_limit(error):
+            said = str(short_of(short))
+            return unless_printed(words, said, say(said, ResourceError.exit_code))
+        if isinstance(error, OSError):
+            reason = f"{error.filename or 'standard output'}: {error.strerror}"
+            return unless_printed(words, reason, in_the_way(error))
+        return unless_printed(words, f"a bug: {type(error).__name__}: {error}", bug(error))
+
+
+def unless_printed(words: list[str], reason: str, code: int) -> int:
+    """With `--json`, put the object that says why the command failed on stdout, unless one stands there; returns the code."""
+    from gossamer.cli import printing
+    from gossamer.config.redaction import mask
+
+    if "--json" not in words or printing.printed[0]:
+        return code
+    reason = mask(" ".join(reason.split()))
+    try:
+        if words[0] in ("crawl", "submit"):
+            from gossamer.model.summary import failed
+
+            name = next((after for word, after in itertools.pairwise(words) if word == "--name"), "")
+            printing.put_json(failed(name, reason))
+        else:
+            printing.put_json({"state": "failed", "reason": reason, "exit_code": code})
+    except (OSError, ImportError):  # nobody reads it, or the disk is full; the code and the line say the same
+        return code
+    return code
+
+
+def unheard() -> int:
+    """The reader of stdout has seen enough: end quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
+
+
+def in_the_way(error: OSError) -> int:
+    """A disk that is full, a file that may not be touched: nobody's bug."""
+    where = error.filename or "the standard output"
+    if error.errno in FULL:
+        return say(f"no space left for {where}: free some, then run the same command again", DiskFull.exit_code)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        return say(f"{where}: {error.strerror}: give yourself the right to use it, or choose another", 4)
+    return bug(error)
+
+
+def below_zero(words: list[str]) -> list[str]:
+    """`priority CRAWL -2`: a negative number is no option."""
+    number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
+    if words[:1] != ["priority"] or number is None:
+        return words
+    words = list(words)
+    words.remove(number)
+    return [*words, "--", number]
+
+
+def say(line: str, code: int) -> int:
+    """One line on stderr; returns the code."""
+    from gossamer.config.redaction import mask
+
+    print(f"gossamer: {mask(' '.join(line.split()))}", file=sys.stderr)
+    return code
+
+
+def usage(error: Any) -> str:
+    """What is wrong with the words, naming the nearest that are right."""
+    message = str(error.format_message()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command", None)
+    path = getattr(context, "command_path", "gossamer")
+    name = re.search(r"'(.+?)'", message)
+    word = getattr(error, "option_name", None) or (name[1] if name else "")
+    if "No such option" in message:
+        known = [name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")]
+        if path == "gossamer":
+            return f"{word} stands before a command: options follow it, as in gossamer crawl TARGET {word} ...; see gossamer --help"
+        return f"{path} has no option {word}{nearest(word, known)}; see {path} --help"
+    if "No such command" in message:
+        if path == "gossamer" and (any(sign in word for sign in "./:") or Path(word).exists()):
+            return f"{word} is no command: to crawl it, gossamer crawl {word}; see gossamer --help"
+        return f"no command {word!r}{nearest(word, getattr(command, 'tree', {}))}; see {path} --help"
+    if missing := re.match(r"Missing argument '?(\S+?)(?:\.\.\.)?'?$", message):
+        return f"no {missing[1].strip('[]')} given; see {path} --help"
+    return f"{message}; see {path} --help"
+
+
+def bug(error: Exception) -> int:
+    """A surprise: the traceback goes to a file, one line to the user."""
+    import tempfile
+    import traceback
+
+    from gossamer.config.redaction import mask
+
+    text = mask("".join(traceback.format_exception(error)))
+    for folder in (Path(".gossamer"), Path(tempfile.gettempdir())):
+        path = folder / f"gossamer-error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+        try:
+            path.write_text(text)
+        except OSError:
+            continue
+        break
+    else:
+        print(text, file=sys.stderr)
+        return say(f"a bug: {type(error).__name__}: {error}; please report it with the lines above", 1)
+    return say(f"a bug: {type(error).__name__}: {error}; please report it with {path}", 1)

@@ -1,0 +1,76 @@
+"""The attempts log read backwards: the last lines about one URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from gossamer.config.settings import Settings
+
+MOST = 256 << 20
+"""Bytes of the log that are looked through, from its end."""
+STEP = 1 << 20
+LINES = 200_000
+
+
+def last_attempts(
+    settings: Settings, name: str, key: str, canonical: Callable[[str], str | None], limit: int
+) -> list[dict[str, Any]]:
+    """The last requests made for the URL with this canonical form, the oldest first."""
+    from gossamer.config.redaction import mask
+
+    found: list[dict[str, Any]] = []
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    host = key.split("/", 3)[2].encode()
+    for line in backwards(Path(settings.data) / name / "attempts.jsonl"):
+        if host not in line:
+            continue
+        try:
+            attempt = decode(line)
+        except msgspec.MsgspecError:
+            continue
+        url = str(attempt.get("url"))
+        if url == mask(key) or canonical(url) in (key, mask(key)):
+            found.append(attempt)
+            if len(found) >= limit:
+                break
+    return found[::-1]
+
+
+def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[dict[str, Any]]:
+    """The last requests to a host in a crawl that met a block, the latest first; LINES of the log are looked through."""
+    found: list[dict[str, Any]] = []
+    sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
+    for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), LINES):
+        if len(found) >= limit:
+            break
+        if sign in line and b'"block":null' not in line:
+            with suppress(msgspec.MsgspecError):
+                found.append(decode(line))
+    return [line for line in found if line.get("block")]
+
+
+def backwards(path: Path) -> Iterator[bytes]:
+    """The lines of a file, the last one first; none when there is no file."""
+    try:
+        file = path.open("rb")
+    except OSError:
+        return
+    with file:
+        at = file.seek(0, 2)
+        least, rest = max(0, at - MOST), b""
+        while at > least:
+            step = min(STEP, at - least)
+            at -= step
+            file.seek(at)
+            lines = (file.read(step) + rest).split(b"\n")
+            rest = lines[0]
+            yield from (line for line in reversed(lines[1:]) if line)
+        if rest and at == 0:
+            yield rest

@@ -1,0 +1,140 @@
+"""How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gossamer.config.redaction import conceal
+
+_BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�")
+
+
+def clean(value: object) -> str:
+    """One line of text that cannot steer a terminal; None is a dash."""
+    return "-" if value is None else conceal(str(value)).translate(_BAD)
+
+
+_hushed = [False]
+
+
+def hush(quiet: bool) -> None:
+    """With `--quiet` of a verb that has no use for it but this: no remarks."""
+    _hushed[0] = quiet
+
+
+def remark(line: str, quiet: bool = False) -> None:
+    """A line for the person, on stderr."""
+    if not (quiet or _hushed[0]):
+        print(f"gossamer: {clean(line)}", file=sys.stderr)
+
+
+printed = [False]
+"""Whether an object was put on stdout."""
+
+
+def _plain(value: Any) -> Any:
+    """A value without structs in it."""
+    import msgspec
+
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
+
+
+def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
+    """What was done: a remark, or the facts and the remark as an object on stdout."""
+    if as_json:
+        put_json({**facts, "said": line})
+    else:
+        remark(line, quiet)
+
+
+def put_json(value: Any) -> None:
+    """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
+    import json
+
+    from gossamer.config.redaction import concealed
+    from gossamer.sinks.jsonl import text
+
+    printed[0] = True
+    line = text(concealed(_plain(value)))
+    plain = "utf" in (sys.stdout.encoding or "utf").lower()
+    sys.stdout.write((line if plain else json.dumps(json.loads(line))) + "\n")
+    sys.stdout.flush()
+
+
+def put_table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = (), long: Sequence[str] = ()
+) -> None:
+    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of their own."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, show_header=bool(heads), header_style="bold")
+    wide = {place for place, head in enumerate(heads) if head in long}
+    lines = [
+        [
+            "\n".join(map(clean, str(cell).splitlines())) if place in wide else clean(cell)
+            for place, cell in enumerate(row)
+        ]
+        for row in rows
+    ]
+    for head in heads or [""] * (len(lines[0]) if lines else 0):
+        grid.add_column(head, justify="right" if head in right else "left", no_wrap=True)
+    for line in lines:
+        grid.add_row(*[Text(cell) for cell in line])
+    out = console()
+    with out.capture() as drawn:
+        out.print(grid)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in drawn.get().splitlines()))
+
+
+def console(stderr: bool = False) -> Any:
+    """A rich console; for tables on stdout as wide as their lines need."""
+    from rich.console import Console
+
+    file = sys.stderr if stderr else sys.stdout
+    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than a table does
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
+
+
+def dumb() -> bool:
+    """Whether stderr is no terminal that can redraw lines."""
+    return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for people.
+
+    >>> duration(3700), duration(0.25), duration(None)
+    ('1h 1m', '0.25s', '-')
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 10:
+        return f"{seconds:.2f}".rstrip("0").rstrip(".") + "s"
+    whole = int(seconds)
+    for unit, size, small, per in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // per}{small}"
+    return f"{whole}s"
+
+
+def amount(size: float) -> str:
+    """Bytes for people.
+
+    >>> amount(1536), amount(10)
+    ('1.5 KiB', '10 B')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.1f} {unit}" if unit != "B" else f"{size:.0f} B"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def named(counts: dict[str, int]) -> str:
+    """`robots 3, depth 1`, the largest first."""
+    return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

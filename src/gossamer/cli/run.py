@@ -1,0 +1,205 @@
+"""Running a crawl behind the command line: signals, progress, the reader of stdout that went away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from gossamer.cli.printing import put_json, remark
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from gossamer.app.job import Job
+    from gossamer.cli.progress import Progress
+    from gossamer.model.summary import Summary
+
+FORCED = 13
+ASIDE = 10
+"""Bad seed lines that are named one by one."""
+LOOKED_AT, REASONS = 100_000, 5
+"""Items kept aside that are looked at for their reasons; different reasons that are told."""
+LAST = 2.0
+"""Seconds that a forced stop leaves for locks and the store to be let go."""
+
+
+def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
+    """Say which seed lines were no requests."""
+    path = Path(job.settings.data) / crawl / "rejected.jsonl"
+    try:
+        if path.stat().st_mtime < since:
+            return
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return
+    for raw in lines[:ASIDE]:
+        line = json.loads(raw)
+        remark(f"{line['source']} line {line['line']}: {line['reason']}", quiet)
+    remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
+
+
+def nothing(job: Job, crawl: str) -> int:
+    """Say why there was nothing to crawl; the exit code."""
+    if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
+        remark(f"not one line of the targets is a request: {bad} says why")
+        return 2
+    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows what they answered")
+    return 0
+
+
+class Runner:
+    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
+
+    def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
+        self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
+        self.signals = self._met = 0
+        self._began = time.time()
+        self._stop: asyncio.Event | None = None
+        self._task: asyncio.Task[Summary] | None = None
+
+    def run(self) -> tuple[Summary, bool]:
+        """The summary, and whether a signal stopped it. Exits the process when it was stopped twice."""
+        try:
+            import uvloop
+
+            runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        except ImportError:
+            runner = asyncio.Runner()
+        try:
+            with runner:
+                summary = runner.run(self._run())
+        except asyncio.CancelledError:
+            self._gone()
+        except GossamerError as error:
+            if self.as_json and error.summary is not None:
+                put_json(error.summary)
+            raise
+        aside(self.job, summary.crawl, self._began, self.quiet)
+        self._unread(summary)
+        self._rejected(summary)
+        self._empty(summary)
+        if self.signals or summary.state == "stopped":
+            remark(f"stopped; nothing is lost. Go on with: {self.again}")
+        return summary, bool(self.signals)
+
+    async def _run(self) -> Summary:
+        from gossamer.app.interpreter import end_at_next, settle_in
+        from gossamer.app.runner import Taps, crawl
+        from gossamer.cli.progress import progress
+
+        settle_in()
+        self._stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
+                loop.add_signal_handler(name, self._signal)
+                signal.signal(name, self._heard)  # also where a site's function keeps the loop, and does not end
+                end_at_next(name)
+        shown: Progress | None = None if self.quiet else progress()
+        try:
+            taps = Taps(warn=lambda line: remark(line, self.quiet))
+            self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop, taps))
+            summary = await self._task
+        finally:
+            if shown is not None:
+                shown.close()
+        if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
+            remark(
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh begins anew"
+            )
+        return summary
+
+    def _unread(self, summary: Summary) -> None:
+        """Say which pages the site files could not read, and how to try again without fetching them."""
+        if not summary.errors.get("parse"):
+            return
+        from gossamer.sites.failed_pages import TOLD, reasons
+
+        folder = Path(self.job.settings.data) / summary.crawl / "failed"
+        found = reasons(folder, self._began)
+        for why, count, url in found[:TOLD]:
+            remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
+        if found:
+            remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
+
+    def _rejected(self, summary: Summary) -> None:
+        """Say which items were kept aside, and why."""
+        from collections import Counter
+
+        if not summary.rejected:
+            return
+        path = Path(self.job.settings.data) / summary.crawl / "rejected-items.jsonl"
+        told = Counter[str]()
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            for raw in itertools.islice(file, LOOKED_AT):
+                line = json.loads(raw)
+                told[f"{line['_site']}: {line['_kind']}: {line['field'] or 'item'}: {line['reason']}"] += 1
+        for why, count in told.most_common(REASONS):
+            remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
+        if any(why.endswith("got `null`") for why in told):
+            remark(
+                "`null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`",
+                self.quiet,
+            )
+        remark(f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} kept aside in {path}", self.quiet)
+
+    def _empty(self, summary: Summary) -> None:
+        """Say which sites were read and gave nothing."""
+        read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
+        if not read or summary.dropped or self.signals:
+            return
+        from gossamer.sites import load_all
+
+        for site in load_all(self.job.targets, self.job.args):
+            if site.name in read and site.site.functions:
+                pages = f"{read[site.name]} page{'s' if read[site.name] > 1 else ''}"
+                remark(
+                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: gossamer try URL --site {site.path}",
+                    self.quiet,
+                )
+
+    def _heard(self, number: int, *_: object) -> None:
+        """A signal, between any two steps of what runs."""
+        from gossamer.app.interpreter import end_at_next
+
+        end_at_next(number)
+        self.signals += 1
+        if self.signals <= 2:  # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+            signal.signal(signal.SIGALRM, self._alarmed)
+            end_at_next(signal.SIGALRM)
+            signal.setitimer(signal.ITIMER_REAL, LAST, LAST if self.signals == 2 else 0)
+
+    def _alarmed(self, number: int, frame: FrameType | None) -> None:
+        if self.signals > 1:
+            self._gone()
+        self._stuck(frame)
+
+    def _stuck(self, frame: FrameType | None) -> None:
+        """The loop has not heard of the first signal: say what keeps it."""
+        if self._met or frame is None:
+            return
+        code = frame.f_code
+        remark(
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; once more stops at once, nothing is lost"
+        )
+
+    def _signal(self) -> None:
+        """A signal, in the loop."""
+        self._met += 1
+        if self._met == 1:
+            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
+            if self._stop is not None:
+                self._stop.set()
+        elif self._task is not None:
+            self._task.cancel()
+
+    def _gone(self) -> None:
+        remark(f"stopped at once; nothing is lost. Go on with: {self.again}")
+        os._exit(FORCED)

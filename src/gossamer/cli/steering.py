@@ -1,0 +1,254 @@
+"""`gossamer pause`, `resume`, `stop`, `cancel` a crawl, and `priority` of what waits in it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
+from gossamer.cli.parameters import Argument, Option, shown_command
+from gossamer.errors import UsageError
+from gossamer.url.patterns import Searcher, compile_
+
+if TYPE_CHECKING:
+    from gossamer.config.settings import Settings
+    from gossamer.frontier.crawls import Crawls, Record
+
+WAIT = 15.0
+"""Seconds that stop and cancel wait for the crawl's process to end it."""
+QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
+
+
+def pause(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Hold a crawl still: nothing new is fetched, all is kept."""
+    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
+
+
+def resume(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Let a paused crawl go on."""
+    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), as_json, quiet))
+
+
+def stop(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """End a crawl gracefully and keep its queue."""
+    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), as_json, quiet))
+
+
+def cancel(
+    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """End a crawl and drop its queue; what was fetched stays."""
+    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
+
+
+def priority(
+    crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="The new priority; higher is fetched first.")],
+    host: Annotated[str | None, Option("--host", metavar="HOST", help="Only URLs of this host, or of a site file's.")] = None,
+    match: Annotated[str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
+    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+) -> int:  # fmt: skip
+    """Change the priority of URLs that wait, while the crawl runs or not."""
+    settings = read_settings(data, store, setting)
+    hosts = [None] if host is None else [*hosts_of(host)]
+    try:
+        pattern = compile_(match) if match is not None else None
+    except re.error as error:
+        raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
+    if not -1_000_000 <= n <= 1_000_000:
+        raise UsageError(f"a priority lies between -1000000 and 1000000, not {n}")
+    return asyncio.run(_priority(settings, crawl, n, hosts, pattern, dry_run, as_json))
+
+
+async def _priority(
+    settings: Settings,
+    crawl: str,
+    n: int,
+    hosts: Sequence[str | None],
+    match: Searcher | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    from gossamer.app.wiring import cold as cold_of
+    from gossamer.cli.printing import put_json
+    from gossamer.frontier.crawls import Crawls
+    from gossamer.frontier.operator import Steer
+    from gossamer.frontier.spiller import Spiller
+
+    async with opened(settings) as store:
+        record = await Crawls(store).need(crawl)
+        cold, hot = cold_of(settings, record.name)
+        spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
+        steer = Steer(store, spiller)
+        moved = sum([await steer.priority(record.name, n, host=host, match=match, dry_run=dry_run) for host in hosts])
+        if cold is not None:
+            await cold.close()
+    if as_json:
+        put_json({"crawl": crawl, "priority": n, "urls": moved, "dry_run": dry_run})
+    else:
+        print(f"{moved} URLs {'would have' if dry_run else 'have'} priority {n}")
+    return 0
+
+
+async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet: bool) -> int:
+    from gossamer.app.wiring import cold as cold_of
+    from gossamer.cli.printing import tell
+    from gossamer.frontier.crawl_lock import living
+    from gossamer.frontier.crawls import Crawls
+
+    async with opened(settings) as store:
+        crawls = Crawls(store)
+        record = await crawls.need(name)
+        act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
+        lives = living(record, settings.data)
+        if lives and record.fleet and verb in ("stop", "cancel"):
+            lives = await _served(crawls, record)
+        said, code = await act(crawls, record, lives)
+        if verb == "cancel" and (cold := cold_of(settings, name)[0]) is not None:
+            await cold.drop()
+            await cold.close()
+        state, _reason = await crawls.state(name)
+    tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
+    return code
+
+
+async def _served(crawls: Crawls, record: Record) -> bool:
+    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it does: that is waited for."""
+    from gossamer.frontier.stats import Census
+    from gossamer.state.workers import Crew
+
+    crew, census = Crew(crawls.store), Census(crawls.store)
+    for _ in range(int(WAIT * 10)):
+        if await crew.at_work():
+            return True
+        if not await crew.living() or not await census.in_flight(record.name):
+            return False
+        await asyncio.sleep(0.1)
+    return False
+
+
+async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if not lives:
+        return f"nothing to pause, it is {_now(record)}", 0
+    if record.state == "paused":
+        return "it is paused already", 0
+    if record.state == "running" and await _turned(crawls, record, "paused", "by gossamer pause"):
+        return f"paused; go on with: gossamer resume {record.name}", 0
+    return f"it is {(await crawls.need(record.name)).state}: too late to pause", 0
+
+
+async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives and record.state == "paused" and await _turned(crawls, record, "running"):
+        return "it goes on", 0
+    if lives:
+        return f"it is {(await crawls.state(record.name))[0]} already", 0
+    if record.state in ("finished", "cancelled"):
+        return f"it is {record.state}; begin anew with: {command(record)} --fresh", 0
+    if record.state == "paused":
+        await crawls.set(record.name, "stopped", "its process died while it was paused")
+    if record.fleet:
+        return f"it is {record.state}; go on with: {command(record)}", 0
+    return f"no process runs it; go on with: {command(record)}", 0
+
+
+async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives:
+        if record.state in ("running", "paused") and not await _turned(crawls, record, "stopping", "by gossamer stop"):
+            return await _stop(crawls, await crawls.need(record.name), lives)
+        return await _ended(crawls, record) or await _stop(crawls, await crawls.need(record.name), False)
+    if record.state in ("running", "paused", "stopping"):
+        died = "no worker of the fleet is at work" if record.fleet else "its process had died"
+        await crawls.set(record.name, "stopped", died)
+        return f"stopped; {died}. Go on with: {command(record)}", 0
+    return f"nothing to stop, it is {_now(record)}", 0
+
+
+async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
+        return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
+    if lives:  # it took a step meanwhile, to its end maybe
+        from gossamer.frontier.crawls import ENDED
+
+        now = await crawls.need(record.name)
+        return await _cancel(crawls, now, now.state not in ENDED)
+    if record.state in ("finished", "cancelled"):
+        return f"nothing to cancel, it is {record.state}", 0
+    from gossamer.frontier.producer_positions import fed_now
+    from gossamer.frontier.removal import drop_queue
+
+    await crawls.set(record.name, "cancelled", "by gossamer cancel")
+    while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds to it sees the state and stops
+        await asyncio.sleep(0.2)
+    dropped = await drop_queue(crawls.store, record.name)
+    return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
+
+
+async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
+    """Change the state, unless somebody else did so meanwhile: a crawl that ended stays ended."""
+    from gossamer.state.fleet_crawls import Tasks
+
+    return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
+
+
+async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
+    """Wait until the crawl's own process has ended it; None: nobody is there any more who would."""
+    from gossamer.frontier.crawls import ENDED
+
+    for n in range(int(WAIT * 10)):
+        state, _reason = await crawls.state(record.name)
+        if state in ENDED:
+            return f"{state}; {QUEUE.get(state, 'its queue is kept')}", 0
+        if record.fleet and n % 10 == 9 and not await _served(crawls, record):
+            return None
+        await asyncio.sleep(0.1)
+    whom = "the fleet's workers" if record.fleet else f"its process {record.door.get('pid')}"
+    return f"asked {whom} to end it; it has not ended within {WAIT:.0f} s", 0
+
+
+def _now(record: Record) -> str:
+    return record.state if record.state not in ("running", "paused") else "stopped (its process died)"
+
+
+def command(record: Record) -> str:
+    """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and limits are not in it."""
+    from gossamer.frontier.crawls import BOUNDS, Spec
+
+    usual, spec = Spec([]), record.spec
+    words = [*spec.targets, "--name", record.name]
+    for bound in BOUNDS:
+        value = getattr(spec, bound)
+        if value == getattr(usual, bound) or (bound == "user_agent" and value.startswith("gossamer/")):
+            continue
+        if bound == "drop":
+            words += ["-s", f"drop_parameters={','.join(value)}"]
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{bound.replace('_', '-')}", str(one)]
+    for output in _outputs(record):
+        words += ["-o", output]
+    return shown_command("submit" if record.fleet else "crawl", words)
+
+
+def _outputs(record: Record) -> list[str]:
+    """The outputs that were named on the command line: those of the site files come with them."""
+    from gossamer.errors import GossamerError
+    from gossamer.sites import load_all
+
+    try:
+        sites = load_all(record.spec.targets) if record.sites else []
+    except GossamerError:
+        return []
+    own = {output for site in sites for output in site.site.sinks}
+    return [output for output in record.outputs if output not in own]

@@ -1,0 +1,149 @@
+"""`gossamer submit`: the name is told as soon as the crawl is on the fleet, and one line says what a signal leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli import crawl as crawling
+from gossamer.cli.parameters import Option, shown_command
+from gossamer.errors import CrawlEnded, GossamerError
+
+if TYPE_CHECKING:
+    from gossamer.app.job import Job
+
+STOPPED, FORCED = 11, 13
+PATIENCE = 5.0
+"""Seconds for which a store is asked for the summary of what was cut off."""
+
+
+def submit(**words: Any) -> int:
+    """Put a crawl on the fleet and print its name; with --wait, end as it ends."""
+    job = crawling.job_of(words, shared=True)
+    crawling.warn(job.settings, words["quiet"])
+    job = crawling.of_sites(job, words)
+    return Submission(job, words, shown_command("submit", crawling.again(sys.argv[2:]))).run()
+
+
+def _signature() -> inspect.Signature:
+    own = crawling.signature()
+    waiting = Annotated[bool, Option("--wait", help="Wait for its end; print its summary, exit as crawl does.")]
+    more = inspect.Parameter("wait", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=waiting)
+    return own.replace(parameters=[*own.parameters.values(), more])
+
+
+vars(submit)["__signature__"] = _signature()
+
+
+class Submission:
+    """One `submit`. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, the second at once."""
+
+    def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
+        """`words`: at least quiet, json and wait; `again`: the command that goes on."""
+        self.job, self.words, self._again = job, words, again
+        self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
+        self.name = ""
+        """Once workers may take it up."""
+        self.given = False
+        """All that it holds is in."""
+        self._signals, self._last, self._began = 0, list[str](), time.time()
+        self._were: dict[signal.Signals, Any] = {}
+
+    def run(self) -> int:
+        """To its end; the exit code."""
+        try:
+            return asyncio.run(self._run())
+        finally:
+            for name, was in self._were.items():
+                signal.signal(name, was)
+
+    async def _run(self) -> int:
+        self._listen()
+        try:
+            return await self._submitted()
+        except asyncio.CancelledError:
+            return await self._cut_off()
+
+    async def _submitted(self) -> int:
+        from gossamer.app.submit import seen, submit, wait
+        from gossamer.cli.printing import put_json, remark
+        from gossamer.cli.run import aside
+
+        try:
+            await submit(self.job, self._say, self._begun)
+        except CrawlEnded as error:
+            remark(f"{error}. Begin anew with: {self._again} --fresh")
+            if self.json and not self.waits:
+                put_json(await seen(self.job.settings, self.name))
+            if not self.waits:
+                return error.exit_code
+        self.given = True
+        aside(self.job, self.name, self._began, self.quiet)
+        if self.waits:
+            summary = await wait(self.job.settings, self.name, say=self._say)
+            return crawling.finish(summary, False, self.job, self.words)
+        if self.json:
+            put_json(await seen(self.job.settings, self.name))
+        return 0
+
+    def _begun(self, name: str) -> None:
+        """Tell its name at once: a long list, or sitemaps that are watched, may keep this command for hours or for ever."""
+        from gossamer.cli.printing import remark
+
+        self.name = name
+        if self.waits or self.json:  # the summary alone goes to stdout
+            remark(f"{name} is on the fleet; see it with: gossamer top {name}", self.quiet)
+            return
+        with contextlib.suppress(OSError):  # nobody reads it: the list goes in all the same
+            print(name, flush=True)
+
+    def _say(self, line: str) -> None:
+        from gossamer.cli.printing import remark
+
+        if self._signals:
+            self._last.append(line)
+        else:
+            remark(line, self.quiet)
+
+    def _listen(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def heard(*_: object) -> None:
+            self._signals += 1
+            if self._signals > 1:
+                self._forced()
+            loop.call_soon_threadsafe(task.cancel)
+
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
+                self._were[name] = signal.signal(name, heard)
+
+    async def _cut_off(self) -> int:
+        """Say what is in so far, and what goes on with it."""
+        from gossamer.app.submit import seen
+        from gossamer.cli.printing import put_json, remark
+
+        if self.given:
+            remark(f"stopped waiting; {self.name} goes on on the fleet. Wait again with: {self._again}")
+        elif self.name:
+            added = "; ".join(self._last) or "nothing of its lists was added yet"
+            remark(f"stopped; {added}; {self.name} is on the fleet with that. Go on with: {self._again}")
+        else:
+            remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
+        if self.json and self.name:
+            with contextlib.suppress(GossamerError, TimeoutError):
+                put_json(await asyncio.wait_for(seen(self.job.settings, self.name), PATIENCE))
+        return STOPPED
+
+    def _forced(self) -> None:
+        from gossamer.cli.printing import remark
+
+        remark(f"stopped at once; nothing is lost. Go on with: {self._again}")
+        os._exit(FORCED)

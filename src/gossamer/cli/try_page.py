@@ -1,0 +1,157 @@
+"""`gossamer try URL` and `gossamer shell URL`: one page through the whole road, in a store that is thrown away."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gossamer.cli.options import Json, Setting, read_settings
+from gossamer.cli.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from gossamer.app.dry_run import Trial
+
+Url = Annotated[str, Argument(metavar="URL")]
+Site = Annotated[
+    list[str] | None, Option("--site", metavar="FILE", help="A site file that reads the page; repeatable.")
+]
+Header = Annotated[list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
+SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
+Ladder = Annotated[
+    str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain, impersonated, browser, ...")
+]
+LINKS = 20
+
+
+def try_(
+    url: Url,
+    site: Site = None,
+    header: Header = None,
+    argument: SiteArgument = None,
+    ladder: Ladder = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """One page through the whole road: robots.txt, fetching, reading; nothing is kept."""
+    from gossamer.cli.printing import put_json
+
+    trial = run(url, site, header, argument, setting, ladder)
+    if as_json:
+        put_json(told(trial))
+    else:
+        show(trial)
+    return code(trial)
+
+
+def shell(
+    url: Url, site: Site = None, header: Header = None, argument: SiteArgument = None, ladder: Ladder = None,
+    setting: Setting = None,
+) -> int:  # fmt: skip
+    """The same, then a Python prompt with `page`."""
+    import importlib
+    import importlib.util
+
+    from gossamer.cli.printing import remark
+    from gossamer.parsing.view import View
+
+    trial = run(url, site, header, argument, setting, ladder)
+    if trial.page is None:
+        show(trial)
+        return code(trial)
+    names: dict[str, Any] = {"page": View(trial.page), "raw": trial.page, "rows": trial.rows, "url": trial.page.url}
+    remark(f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, follow), raw, rows, url are here")
+    if importlib.util.find_spec("IPython") is not None:
+        importlib.import_module("IPython").embed(banner1="", user_ns=names)
+    else:
+        import code as prompt
+
+        prompt.interact(banner="", local=names, exitmsg="")
+    return 0
+
+
+def run(
+    url: str, site: list[str] | None, header: list[str] | None, argument: list[str] | None, setting: list[str] | None,
+    ladder: str | None = None,
+) -> Trial:  # fmt: skip
+    """The trial of one URL."""
+    from pathlib import Path
+
+    from gossamer.app.dry_run import try_one
+    from gossamer.app.job import Job
+    from gossamer.cli.crawl import arguments_of, headers_of
+    from gossamer.config.settings import Given
+
+    more = [] if ladder is None else [Given("--ladder", "ladder", ladder)]
+
+    beside = Path(site[0]) if site else Path(".")
+    folder = beside if beside.is_dir() else beside.parent
+    if not (folder / "gossamer.toml").exists():
+        folder = Path(".")
+    job = Job(
+        targets=site or [], settings=read_settings(pairs=setting, more=more, folder=folder), headers=headers_of(header or ()),
+        args=arguments_of(argument or ()),
+    )  # fmt: skip
+    return asyncio.run(try_one(job, url))
+
+
+def told(trial: Trial) -> dict[str, Any]:
+    """The trial as plain values."""
+    import msgspec
+
+    summary = trial.summary
+    rows = [{"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows]
+    return {
+        "page": next((row for row in rows if row["kind"] == "page"), None),
+        "items": [row for row in rows if row["kind"] != "page"],
+        "headers": trial.page.headers if trial.page is not None else None,
+        "skipped": summary.skipped, "errors": summary.errors, "unread": trial.unread, "attempts": trial.attempts,
+    }  # fmt: skip
+
+
+def show(trial: Trial) -> None:
+    """The trial for people."""
+    import msgspec
+
+    from gossamer.cli.printing import named, put_table
+
+    plain = told(trial)
+    heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
+    put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
+    page = dict(plain["page"] or {})
+    links, text = page.pop("out_links", None) or [], page.pop("text", None)
+    if page:
+        print()
+        put_table((), list(page.items()))
+    if text:
+        print()
+        put_table((), [("text", text[:500])])
+    if links:
+        print()
+        put_table((f"the first {min(LINKS, len(links))} of {len(links)} links",), [(link,) for link in links[:LINKS]])
+    for item in plain["items"]:
+        print()
+        put_table(
+            (),
+            [
+                (name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+                for name, value in item.items()
+            ],
+        )
+    if plain["errors"] or plain["skipped"]:
+        print()
+        put_table((), [("errors", named(plain["errors"])), ("skipped", named(plain["skipped"]))])
+
+
+def code(trial: Trial) -> int:
+    """9 when no page came and a later try could help, 4 when the site's file cannot read it."""
+    from gossamer.cli.printing import remark
+    from gossamer.cli.summaries import RETRYABLE
+
+    worth = [name for name in trial.summary.errors if name in RETRYABLE]
+    if trial.page is None and worth:
+        remark(f"no page came ({worth[0]}): {RETRYABLE[worth[0]]}")
+        return 9
+    for why in trial.unread:
+        remark(why)
+    return 4 if trial.unread else 0

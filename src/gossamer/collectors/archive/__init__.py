@@ -1,0 +1,1 @@
+"""Pages replayed without a network: folders, files, WARC, object archives."""

@@ -1,0 +1,292 @@
+"""Pages replayed without a network: from a dict, a folder, a file, a WARC; also the double in tests.
+
+A URL that is not there is a page with status 404, so a crawl of an archive ends as one of a web would. Nothing is resolved
+or dialled, so nothing is private here; sizes are bounded as on the road.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Headers, Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Asked
+
+At = TypeVar("At")
+WIRE, DECODED = 16 << 20, 32 << 20
+_HTML = ("content-type", "text/html; charset=utf-8")
+
+
+class Kept(msgspec.Struct):
+    """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to be read."""
+
+    status: int = 200
+    headers: Headers = []
+    body: bytes = b""
+    at: float = 0.0
+    """When it was got, seconds since the epoch; 0: now."""
+    size: int = 0
+    version: str = "1.1"
+    asked: Asked = Asked()
+    """How it was asked for, where that is known."""
+
+
+Source = Callable[[str, int], Kept | None]
+"""A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not there."""
+
+
+def key(url: str, method: str = "GET", body: str | None = None) -> str:
+    """What an answer is found by: the URL, and what was sent along with it.
+
+    >>> key("http://e.com/"), key("http://e.com/", "POST", "a=b")
+    ('http://e.com/', 'http://e.com/ POST a=b')
+    """
+    return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"
+
+
+def blocked(kept: Kept) -> bool:
+    """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page that it read."""
+    line = kept.asked.block
+    return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
+
+
+def telling(kept: Kept) -> bool:
+    """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it could not be had then."""
+    return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
+
+
+class Places(dict[str, At]):
+    """Where answers lie, by URL (or `key`): the last of each, and the ones before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._earlier: dict[At, At] = {}
+
+    def __setitem__(self, name: str, place: At) -> None:
+        if (before := self.get(name)) is not None:
+            self._earlier[place] = before
+        super().__setitem__(name, place)
+
+    def latest(self, name: str, load: Callable[[At], Kept | None]) -> Kept | None:
+        """The last answer that tells something, else the last."""
+        if (place := self.get(name)) is None or (last := load(place)) is None or telling(last):
+            return None if place is None else last
+        while (before := self._earlier.get(place)) is not None:
+            if (found := load(place := before)) is not None and telling(found):
+                return found
+        return last
+
+
+class ArchiveCollector:
+    """Answers from a source. `close` is called when the collector is. A `Kept` of a status is found by GET and HEAD alike."""
+
+    name = "archive"
+
+    def __init__(
+        self, source: Source, *, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False,
+        close: Callable[[], None] | None = None, skipped: list[str] | None = None,
+        known: Known | None = None,
+    ) -> None:  # fmt: skip
+        self._source, self._wire, self._decoded, self._truncate, self._close = source, wire, decoded, truncate, close
+        self._known = known
+        self.skipped = skipped if skipped is not None else []
+        """What could not be read, one line each."""
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """The kept answer, or a page with status 404."""
+        began, now = time.perf_counter(), time.time()
+        try:
+            url = request.url.partition("#")[0]
+            kept = self.find(name := key(url, request.method, request.body))
+            if kept is None and name != url:
+                kept = self.find(url)
+        except OSError as error:
+            text = f"the archive cannot be read: {error.strerror or error}"
+            return Failure("reset", text, now, time.perf_counter() - began, collector=self.name, sent=False)
+        if kept is None:
+            kept = Kept(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
+        return self.page(request, kept, began)
+
+    def keys(self) -> list[str]:
+        """All that is answered, in the order that is read quickest. Raises ConfigError where nobody knows."""
+        if self._known is None:
+            raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
+        return self._known.urls()
+
+    @property
+    def broken(self) -> list[str]:
+        """A line for each file that is torn or damaged: from where on, and why."""
+        return [] if self._known is None else self._known.broken
+
+    def again(self) -> None:
+        """Open the files anew, in a process that was forked."""
+        if self._known is not None:
+            self._known.again()
+
+    def find(self, name: str) -> Kept | None:
+        """The answer of a `key`. Raises OSError."""
+        return self._source(name, self._wire)
+
+    def page(self, request: Request, kept: Kept, began: float | None = None) -> Page | Failure:
+        """The page of an answer. `began`: on the counter, when it was asked for."""
+        body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
+        try:
+            if size > self._wire and not self._truncate:
+                raise TooLarge
+            coding = ",".join(value for name, value in kept.headers if name == "content-encoding")
+            body = decode(body[: self._wire], coding, self._decoded, cut=self._truncate)
+        except (TooLarge, BadCoding) as error:
+            large = isinstance(error, TooLarge)
+            reason, text = (
+                ("too-large", "its body is too large") if large else ("content-type", f"packed twice: {error}")
+            )
+            return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
+        return Page(
+            request.url, kept.status, list(kept.headers), b"" if request.method == "HEAD" else body, kept.at or now,
+            0.0 if began is None else time.perf_counter() - began, size, self.name, kept.version, None, 0,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Close the files."""
+        self.shut()
+
+    def shut(self) -> None:
+        """The same, at once."""
+        if self._close is not None:
+            self._close()
+
+
+def archive_collector(
+    path: str, *, base: str | None = None, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False
+) -> ArchiveCollector:
+    """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
+    of them), a folder of plain objects (`kept`), a folder of pages, a single file.
+
+    A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that URL. A single file
+    is the answer for `base`, else for the first URL that is asked for. Sizes in bytes. Raises ConfigError when it cannot be read.
+    """
+    if "://" in path:
+        raise ConfigError(
+            f"--archive {mask(path)}: a crawl replays what is on this machine: copy it here; reparse reads it there"
+        )
+    where = Path(path)
+    if base is not None and (base := urls.parse(base)) is None:
+        raise ConfigError("the base of an archive must be a URL")
+    bounds: dict[str, Any] = {"wire": wire, "decoded": decoded, "truncate": truncate}
+    try:
+        kept = _kept_in(where)
+        if kept is not None:
+            return ArchiveCollector(kept.find, **bounds, close=kept.close, skipped=kept.skipped, known=kept)
+        if where.is_dir():
+            from gossamer.collectors.archive.mirror import Mirror
+
+            mirror = Mirror(where, base)
+            return ArchiveCollector(mirror.find, **bounds, close=mirror.close)
+    except OSError as error:
+        raise ConfigError(f"the archive {path} cannot be read: {error.strerror or error}") from error
+    from gossamer.collectors.archive.mirror import single
+
+    return ArchiveCollector(single(where, base), **bounds)
+
+
+def archives(paths: Sequence[str]) -> ArchiveCollector:
+    """All that is in these; of several answers to one URL the last in time that tells something counts. Raises ConfigError."""
+    opened = [archive_collector(path) for path in paths]
+    if len(opened) == 1:
+        return opened[0]
+
+    several = Several(opened)
+    return ArchiveCollector(several.find, known=several, close=several.close, skipped=several.skipped)
+
+
+class Several:
+    """Answers of several archives: a `Known`."""
+
+    def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
+        self._opened = opened
+        self.skipped = [line for one in opened for line in one.skipped]
+        self.broken = [line for one in opened for line in one.broken]
+
+    def find(self, url: str, most: int) -> Kept | None:
+        """The last answer in time that tells something, else the last."""
+        found = [kept for one in self._opened if (kept := one.find(url)) is not None]
+        return max(found, key=lambda kept: (telling(kept), kept.at or 0.0), default=None)
+
+    def urls(self) -> list[str]:
+        """Those of all, each once."""
+        return list(dict.fromkeys(chain.from_iterable(one.keys() for one in self._opened)))
+
+    def again(self) -> None:
+        """Open the files of all anew."""
+        for one in self._opened:
+            one.again()
+
+    def close(self) -> None:
+        """Close the files of all."""
+        for one in self._opened:
+            one.shut()
+
+
+class Known(Protocol):
+    """Answers of which it is known what there is: a WARC, plain objects."""
+
+    skipped: list[str]
+    broken: list[str]
+
+    def find(self, url: str, most: int) -> Kept | None: ...
+    def urls(self) -> list[str]: ...
+    def again(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def _kept_in(where: Path) -> Known | None:
+    """What is known of a path's answers; None for pages in a folder, and for a single page. Raises OSError."""
+    if where.is_dir() and (where / "objects").is_dir() and any(where.glob("*.jsonl")):
+        from gossamer.collectors.archive.object_archive import Kept as Objects
+
+        return Objects(where)
+    if where.is_dir():
+        packed = any(one.name.endswith((".warc", ".warc.gz")) for one in where.iterdir())
+    else:
+        with where.open("rb") as file:
+            packed = file.read(5) == b"WARC/" or where.name.endswith((".warc", ".warc.gz"))
+    if packed:
+        from gossamer.collectors.archive.warc import Warc
+
+        return Warc(where)
+    return None
+
+
+def from_pages(pages: Mapping[str, str | bytes | Kept | Page]) -> ArchiveCollector:
+    """A collector for pages by URL, for tests: text and bytes are HTML with status 200.
+
+    >>> import asyncio
+    >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body
+    b'<p>x'
+    """
+    found = {urls.parse(url) or url: _kept(page) for url, page in pages.items()}
+
+    def find(url: str, most: int) -> Kept | None:
+        return found.get(url)
+
+    return ArchiveCollector(find)
+
+
+def _kept(page: str | bytes | Kept | Page) -> Kept:
+    if isinstance(page, Kept):
+        return page
+    if isinstance(page, Page):
+        headers = [row for row in page.headers if row[0] != "content-encoding"]  # its body is decoded
+        return Kept(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
+    return Kept(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)

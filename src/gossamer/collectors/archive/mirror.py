@@ -1,0 +1,177 @@
+"""Files as pages: a mirrored site. A URL becomes names; each is opened inside the folder, and no link is followed out of it."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from gossamer.collectors.archive.collector import Kept
+from gossamer.model.request import split
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo in the folder must not hold us up
+_INDEX = b"index.html"
+
+
+class Mirror:
+    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site under that URL. Raises OSError."""
+
+    def __init__(self, folder: Path, base: str | None = None) -> None:
+        self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
+
+    def find(self, url: str, most: int) -> Kept | None:
+        """The file of a URL; a folder without its slash is a redirect, as servers do, so that relative links hold."""
+        for names in self._names(url):
+            if any(not safe(name) for name in names[:-1]) or not (safe(names[-1]) or not names[-1]):
+                continue
+            with Closing(self._descend(names[:-1])) as folder:
+                if folder < 0:
+                    continue
+                for name in written(names[-1], url):
+                    if (kept := read(folder, name, most)) is not None:
+                        return kept
+                if names[-1] and _holds_index(folder, names[-1]):
+                    head, mark, query = url.partition("?")
+                    return Kept(301, [("location", f"{head}/{mark}{query}"), ("content-length", "0")])
+        return None
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+
+    def _names(self, url: str) -> Iterator[list[bytes]]:
+        """The ways to write the URL's path as folders and a file: as it stands in the URL, and decoded."""
+        path = url.partition("?")[0]
+        if self._base is not None:
+            if not path.startswith(self._base):
+                return
+            tops: list[list[bytes]] = [[]]
+            rest = path[len(self._base) :]
+        else:
+            _, host, rest = split(path)
+            tops = [[name.encode()] for name in dict.fromkeys((host, host.replace(":", "+"), host.partition(":")[0]))]
+            rest = rest[1:]
+        for top in tops:
+            for parts in dict.fromkeys(
+                (tuple(rest.encode().split(b"/")), tuple(map(unquote_to_bytes, rest.split("/"))))
+            ):
+                yield [*top, *parts]
+
+    def _descend(self, names: list[bytes]) -> int:
+        """An open folder below the root, -1 when it is not there."""
+        at = os.dup(self._root)
+        for name in names:
+            try:
+                below = os.open(name, _FOLDER, dir_fd=at)
+            except (OSError, ValueError):
+                return -1
+            finally:
+                os.close(at)
+            at = below
+        return at
+
+
+class Closing:
+    """A file descriptor that ends with its block."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __enter__(self) -> int:
+        return self.fd
+
+    def __exit__(self, *_: object) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+def safe(name: bytes) -> bool:
+    r"""Whether a name stays in its folder.
+
+    >>> [safe(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
+    [True, False, False, False, False, False, False]
+    """
+    return name not in (b"", b".", b"..") and not any(c in name for c in b"/\\\0") and len(name) < 256
+
+
+def written(name: bytes, url: str) -> Iterator[bytes]:
+    """The names that a page may have been kept under: `wget` writes the query behind the name, and adds `.html`."""
+    query = url.partition("?")[2].encode()
+    stem = name or _INDEX
+    if query:
+        for mark in (b"?", b"@"):
+            for form in dict.fromkeys((query, unquote_to_bytes(query), query.replace(b"/", b"%2F"))):
+                yield stem + mark + form
+                yield stem + mark + form + b".html"
+    yield stem
+    if name and b"." not in name:
+        yield name + b".html"
+
+
+def read(folder: int, name: bytes, most: int) -> Kept | None:
+    """A regular file as an answer, None when there is none of that name."""
+    if not safe(name):
+        return None
+    try:
+        fd = os.open(name, _FILE, dir_fd=folder)
+    except (OSError, ValueError):
+        return None
+    with Closing(fd):
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return None
+        with os.fdopen(os.dup(fd), "rb") as file:
+            body = file.read(most + 1)
+    return Kept(200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body)))
+
+
+def kind(name: bytes, body: bytes) -> str:
+    """Content type of a file by its name, else by its first bytes; text says no charset, so that it is found in the page.
+
+    >>> kind(b"a.html?x=1", b""), kind(b"sitemap.xml.gz", b""), kind(b"about", b"<!doctype html>")
+    ('text/html', 'application/gzip', 'text/html')
+    """
+    stem = name.partition(b"?")[0].decode("utf-8", "replace")
+    found, coding = mimetypes.guess_type(stem, strict=False)
+    if coding is not None:
+        return "application/gzip" if coding == "gzip" else "application/octet-stream"
+    if found is None or name.endswith(b".html"):
+        markup = name.endswith(b".html") or body[:256].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        return "text/html" if markup else "application/octet-stream"
+    return found
+
+
+def single(path: Path, url: str | None = None) -> Callable[[str, int], Kept | None]:
+    """One file as the answer for one URL: the given one, else the first that is asked for."""
+    meant = [url] if url is not None else []
+
+    def find(asked: str, most: int) -> Kept | None:
+        if not meant:
+            meant.append(asked)
+        if asked != meant[0]:
+            return None
+        with path.open("rb") as file:
+            body, info = file.read(most + 1), os.fstat(file.fileno())
+        name = os.fsencode(path.name)
+        return Kept(200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body)))
+
+    return find
+
+
+def _holds_index(folder: int, name: bytes) -> bool:
+    try:
+        below = os.open(name, _FOLDER, dir_fd=folder)
+    except (OSError, ValueError):
+        return False
+    with Closing(below):
+        try:
+            return stat.S_ISREG(os.stat(_INDEX, dir_fd=below, follow_symlinks=False).st_mode)
+        except OSError:
+            return False

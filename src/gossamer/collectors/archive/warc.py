@@ -1,0 +1,283 @@
+"""WARC files (ISO 28500) by URL: an index of offsets is built on open, a record is read when it is asked for.
+
+`.warc` and `.warc.gz`; one gzip member a record is quick, several in one member are found, too, at the price of reading the
+member up to them. What is broken is skipped and named in `Warc.skipped`; reading goes on at the next record that is whole. An index
+(CDXJ) that gossamer finished beside a file is taken instead of reading all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from isal import isal_zlib
+
+from gossamer import url as urls
+from gossamer.collectors.archive.collector import Kept, Places, key
+from gossamer.collectors.archive.warc_stream import MOST_HEAD, PIECE, Place, Record, Stream, header, moment, record
+from gossamer.collectors.http.decoding import BROKEN
+from gossamer.collectors.http.response_head import parse, version
+from gossamer.model.page import Headers
+from gossamer.model.visit import Asked
+
+MOST_SKIPPED = 1000
+_OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
+"""Of what other tools keep records beside pages."""
+_MAGIC = b"\x1f\x8b\x08"
+_KINDS = ("response", "resource", "revisit")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_asked = msgspec.json.Decoder(Asked).decode
+ENDING = ".warc.gz"
+
+
+class Line(msgspec.Struct):
+    """What we read of a line of an index."""
+
+    url: str
+    mime: str
+    digest: str
+    offset: str
+    length: str = "0"
+    status: str = ""
+    method: str = "GET"
+
+
+_line = msgspec.json.Decoder(Line).decode
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a WARC, in order: all of a folder, else the file and those in which it goes on."""
+    if path.is_dir():
+        return sorted(one for one in path.iterdir() if one.name.lower().endswith((".warc", ENDING)))
+    stem = path.name.removesuffix(ENDING)
+    further = [
+        one
+        for one in path.parent.glob("*")
+        if re.fullmatch(rf"{re.escape(stem)}-\d{{15}}{re.escape(ENDING)}", one.name)
+    ]
+    return [path, *sorted(further)]
+
+
+class Warc:
+    """The responses of a WARC by URL; of several see `Places`. Raises OSError when a file cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._files: list[BinaryIO] = []
+        self._packed: list[bool] = []
+        self._places = Places[Place]()
+        self._digests: dict[str, Place] = {}
+        self._bodies: dict[Place, Place] = {}
+        """Of a revisit: where its body is."""
+        self.skipped: list[str] = []
+        """What was skipped: file, offset and why, one line each, 1,000 at most."""
+        self.broken: list[str] = []
+        """A line for each file that is torn or damaged: the first place."""
+        for number, one in enumerate(files_of(path)):
+            self._files.append(one.open("rb"))
+            self._packed.append(self._files[-1].read(3) == _MAGIC)
+            if not self._index(one, number):
+                for place, found in self._walk(number):
+                    self._enter(place, found)
+
+    def find(self, url: str, most: int) -> Kept | None:
+        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
+        return self._places.latest(url, lambda place: self._load(place, most))
+
+    def urls(self) -> list[str]:
+        """All URLs (keys) that are answered, in the order in which they lie in the files."""
+        return sorted(self._places, key=lambda url: (self._places[url].file, self._places[url]))
+
+    def again(self) -> None:
+        """Open the files anew: after a fork they would be read by both."""
+        names = [file.name for file in self._files]
+        self.close()
+        self._files = [one.open("rb") for one in map(Path, names)]
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            file.close()
+
+    def _index(self, path: Path, number: int) -> bool:
+        """Take the places from the index beside a file, where a run of ours finished that."""
+        beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
+        growing = path.with_name(f".{path.name}.index")
+        ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
+        if not ended or beside.stat().st_mtime < path.stat().st_mtime:
+            return False
+        try:
+            lines = [_line(text.split(b" ", 2)[2]) for text in beside.read_bytes().splitlines()]
+            lines.sort(key=lambda one: int(one.offset))
+            lost = next((one.offset for one in lines if int(one.offset) + int(one.length) > path.stat().st_size), None)
+        except (IndexError, ValueError, msgspec.DecodeError):
+            return False
+        if any(one.method not in ("GET", "HEAD") for one in lines):
+            return False  # what was sent along is told in the records alone
+        if lost is not None:
+            self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
+        for one in lines:
+            place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
+            if one.mime == "warc/revisit" and one.status == "304":
+                continue  # the page is as it was: what was stored then counts
+            if one.mime == "warc/revisit" and known is not None:
+                self._bodies[place] = known
+            elif one.mime == "warc/revisit":
+                self._skip(place, f"a revisit of {one.url[:100]}, whose original is not in the file")
+                continue
+            else:
+                self._digests.setdefault(one.digest, place)
+            self._places[urls.parse(one.url) or one.url] = place
+        return True
+
+    def _enter(self, place: Place, found: Record) -> None:
+        url = found.url()
+        if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
+            return None  # of the latter: the page is as it was, and what was stored then counts
+        if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
+            return None  # no page: it is as it should be
+        if url is None or not url.startswith(("http://", "https://")):
+            return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
+        asked = asked_of(found)
+        name, digest = key(url, asked.method, asked.body), found.fields.get("warc-payload-digest", "")
+        if found.kind == "revisit":
+            original = urls.parse(found.fields.get("warc-refers-to-target-uri", "").strip("<>")) or url
+            known = self._digests.get(digest) or self._places.get(original.partition("#")[0])
+            if known is None:
+                return self._skip(place, f"a revisit of {url[:100]}, whose original is not in the file")
+            self._bodies[place] = self._bodies.get(known, known)
+        elif digest:
+            self._digests.setdefault(digest, place)
+        self._places[name] = place
+        return None
+
+    def _skip(self, place: Place, why: str) -> None:
+        if len(self.skipped) < MOST_SKIPPED:
+            self.skipped.append(f"{Path(self._files[place.file].name).name} byte {place.offset}: {why}")
+
+    def _walk(self, number: int) -> Iterator[tuple[Place, Record]]:
+        """All records whose header and block are whole, with their places."""
+        offset: int | None = 0
+        packed, told = self._packed[number], False
+        while offset is not None:
+            stream = Stream(self._files[number], offset, packed)
+            try:
+                while (one := record(stream)) is not None:
+                    within, found = one
+                    if stream.skip(found.length) < found.length:
+                        raise ValueError("cut off in its block")
+                    yield (Place(offset, within, number) if packed else Place(offset + within, 0, number)), found
+            except (ValueError, BROKEN) as error:
+                where = offset if packed else offset + stream.record
+                self._skip(Place(where, 0, number), why := str(error) or "broken")
+                if not told:
+                    self.broken.append(f"{self._files[number].name} is broken from byte {where} on ({why})")
+                told = True
+                offset = self._next(number, where + 1)
+            else:
+                offset = self._next(number, stream.end) if packed else None
+
+    def _next(self, number: int, offset: int) -> int | None:
+        """Where the next record may begin, at or behind an offset: a gzip member or `WARC/` on a new line."""
+        packed, file = self._packed[number], self._files[number]
+        mark = _MAGIC if packed else b"\nWARC/"
+        file.seek(offset)
+        before = b""
+        while piece := file.read(PIECE):
+            at = (before + piece).find(mark)
+            if at >= 0:
+                return offset - len(before) + at + (0 if packed else 1)
+            offset += len(piece)
+            before = (before + piece)[-len(mark) + 1 :]
+        return None
+
+    def _load(self, place: Place, most: int) -> Kept | None:
+        found = self._block(place, most)
+        if found is None:
+            return None
+        if found[0].kind != "revisit":
+            return _answer(*found, most)
+        body = self._block(self._bodies[place], most)
+        if body is None:
+            return None
+        first = _answer(*body, most)
+        if first is None or b"HTTP/" not in found[1][:5]:
+            return first
+        own = _answer(*found, most)
+        if own is None:
+            return first
+        own.body, own.size = first.body, first.size
+        return own
+
+    def _block(self, place: Place, most: int) -> tuple[Record, bytes] | None:
+        """A record's header and its block; None when it is not whole any more."""
+        if place.size and (one := _member(self._files[place.file], place, most)) is not None:
+            return one
+        stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
+        try:
+            stream.skip(place.within)
+            if (found := record(stream)) is None:
+                return None
+            block = stream.take(size := min(found[1].length, most + 4 * MOST_HEAD))
+            return (found[1], block) if len(block) == size else None  # what is left of it is no answer
+        except (ValueError, BROKEN):
+            return None
+
+
+def _member(file: BinaryIO, place: Place, most: int) -> tuple[Record, bytes] | None:
+    """A record's header and its block out of a member whose size is known, at once; None where that is not all of it."""
+    most += 4 * MOST_HEAD
+    data = os.pread(file.fileno(), min(place.size, most), place.offset)
+    try:
+        text: bytes = isal_zlib.decompressobj(31).decompress(data, most + MOST_HEAD)
+        end = text.find(b"\r\n\r\n") + 4
+        found = header(text[:end])
+    except (ValueError, BROKEN):
+        return None
+    block = text[end : end + min(found.length, most)]
+    return (found, block) if len(block) == min(found.length, most) else None
+
+
+def asked_of(found: Record) -> Asked:
+    """How the page was asked for, where that is told (gossamer's own records)."""
+    text = found.fields.get("gossamer-request")
+    try:
+        return _asked(text) if text else Asked()
+    except msgspec.DecodeError:
+        return Asked()
+
+
+def _answer(found: Record, block: bytes, most: int) -> Kept | None:
+    at = moment(found.fields.get("warc-date", ""))
+    if found.kind == "resource":
+        headers: Headers = [("content-type", found.fields.get("content-type", "application/octet-stream"))]
+        return Kept(200, headers, block[: most + 1], at, found.length)
+    end = re.search(rb"\r?\n\r?\n", block)
+    head = block[: end.end()] if end else block
+    body = block[len(head) :]
+    lines = [line + b"\r\n" for line in head.replace(b"\r\n", b"\n").split(b"\n")]
+    status, headers = parse(lines)
+    if not 100 <= status <= 599:
+        return None
+    size = found.length - len(head)
+    if any(name == "transfer-encoding" and "chunked" in value.lower() for name, value in headers):
+        body, whole = _unchunked(body)
+        size = len(body) if whole else max(len(body), min(size, most + 1) if size > most else len(body))
+    return Kept(status, headers, body[: most + 1], at, size, version(lines[0]), asked_of(found))
+
+
+def _unchunked(body: bytes) -> tuple[bytes, bool]:
+    """A chunked body put together, and whether its last chunk was there; writers that did it already left no sizes."""
+    out: list[bytes] = []
+    at = 0
+    while found := _CHUNK.match(body, at):
+        size = int(found[1], 16)
+        if not size:
+            return b"".join(out), True
+        out.append(body[found.end() : found.end() + size])
+        at = found.end() + size
+        at += 2 if body[at : at + 2] == b"\r\n" else 1 if body[at : at + 1] == b"\n" else 0
+    return (b"".join(out), False) if out else (body, True)

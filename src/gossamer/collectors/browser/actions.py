@@ -1,0 +1,116 @@
+"""Steps on a page in a browser: at once, or as a hand at mouse and keys does them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from playwright.async_api import Error
+
+from gossamer.model.browser_actions import Step
+
+KEY, REST = (0.04, 0.16), (0.08, 0.3)
+"""Seconds between keys, and before a click, of a hand."""
+
+
+class Acting:
+    """Carries out steps on a page, until `ends` on the monotonic clock. `human`: as a hand; `settle`: waits for what a step asked for;
+    `idle`: until nothing was asked for in a while; `scroll`: to the end."""
+
+    def __init__(
+        self, page: Any, ends: float, human: bool, settle: Callable[[], Awaitable[None]], idle: Callable[[], Awaitable[None]],
+        scroll: Callable[[], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self._page, self._ends, self._human = page, ends, human
+        self._settle, self._idle, self._down = settle, idle, scroll
+        self._at = (random.uniform(200, 800), random.uniform(100, 500))
+
+    async def do(self, steps: tuple[Step, ...]) -> None:
+        """All of them, in order. Raises Playwright's Error, which tells of a selector that never came."""
+        for step in steps:
+            await getattr(self, "_wait" if step.act == "until" else f"_{step.act}")(step)
+
+    def _left(self) -> float:
+        """Milliseconds."""
+        return max(1.0, (self._ends - time.monotonic()) * 1000)
+
+    async def _click(self, step: Step) -> None:
+        if self._human:
+            await self._point(step)
+            await asyncio.sleep(random.uniform(*REST))
+            await self._page.mouse.click(*self._at, delay=random.uniform(40, 120))
+        else:
+            await self._page.locator(step.what).first.click(timeout=self._left(), no_wait_after=True)
+        await self._settle()
+
+    async def _hover(self, step: Step) -> None:
+        if self._human:
+            await self._point(step)
+        else:
+            await self._page.locator(step.what).first.hover(timeout=self._left())
+        await self._settle()
+
+    async def _point(self, step: Step) -> None:
+        """Move the mouse there: on a bow, faster in the middle, to a point that is not just the centre."""
+        element = self._page.locator(step.what).first
+        await element.scroll_into_view_if_needed(timeout=self._left())
+        box = await element.bounding_box(timeout=self._left())
+        if box is None:
+            raise Error(f"nothing is seen of {step.what}")
+        x, y = self._at
+        to = (box["x"] + box["width"] * random.uniform(0.3, 0.7), box["y"] + box["height"] * random.uniform(0.3, 0.7))
+        for across, down in bow((x, y), to):
+            await self._page.mouse.move(across, down)
+            await asyncio.sleep(random.uniform(0.005, 0.02))
+        self._at = to
+
+    async def _fill(self, step: Step) -> None:
+        await self._page.locator(step.what).first.fill(step.text, timeout=self._left())
+
+    async def _type(self, step: Step) -> None:
+        await self._click(step)
+        for sign in step.text:
+            await self._page.keyboard.type(sign)
+            if self._human:
+                await asyncio.sleep(random.uniform(*KEY))
+
+    async def _press(self, step: Step) -> None:
+        await self._page.keyboard.press(step.what)
+        await self._settle()
+
+    async def _wait(self, step: Step) -> None:
+        if step.act == "until":
+            await self._page.wait_for_function(step.what, timeout=self._left())
+        elif step.what == "idle":
+            await self._idle()
+        else:
+            await self._page.wait_for_selector(f"css={step.what}", state="attached", timeout=self._left())
+
+    async def _pause(self, step: Step) -> None:
+        if float(step.what) > self._left() / 1000:
+            raise Error("there is no time for it")
+        await asyncio.sleep(float(step.what))
+
+    async def _scroll(self, _: Step) -> None:
+        await self._down()
+
+
+def bow(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
+    """Points of a hand's way from one to the other, which ends there.
+
+    >>> way = bow((0, 0), (300, 100))
+    >>> len(way) >= 5, way[-1]
+    (True, (300.0, 100.0))
+    """
+    (x, y), (to_x, to_y) = start, end
+    far = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
+    n, bend = max(5, min(40, int(far / 15))), random.uniform(-0.15, 0.15)
+    out = []
+    for place in range(1, n + 1):
+        t = place / n
+        eased, off = t * t * (3 - 2 * t), bend * 4 * t * (1 - t)
+        out.append((x + (to_x - x) * eased - (to_y - y) * off, y + (to_y - y) * eased + (to_x - x) * off))
+    return out

@@ -1,0 +1,259 @@
+"""A running Chromium: found, started with one way out (ours), lent out context by context, ended with all that it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gossamer.collectors.browser.fingerprint import Worn, context, script
+from gossamer.collectors.browser.tunnel import Tunnel
+from gossamer.collectors.browser.upstream_proxy import upstream
+from gossamer.collectors.http.collector import Resolver
+from gossamer.config.optional_deps import install
+from gossamer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gossamer.collectors.browser.tab import Tab
+    from gossamer.model.rendering import Render
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BARE = ("chromium-headless-shell", "chrome-headless-shell")
+"""Chromium without windows: half the work, but to a site that looks it is no usual browser."""
+IDLE, TABS = 32, 8
+"""Contexts that are kept with nothing to do, and how many of them with an open tab."""
+START, END = 30.0, 5.0
+"""Seconds that a browser, and a page, has to come and to go."""
+OFF = (
+    # those of Playwright, whose list ours stands in place of
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    # a process in reserve for each page, and one for each address bar
+    "SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup",
+)  # fmt: skip
+"""Features of Chromium that only cost."""
+FLAGS = (
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--js-flags=--max-old-space-size=512", f"--disable-features={','.join(OFF)}",
+)  # fmt: skip
+UNTOLD = ("steps", "human", "capture", "screenshot", "console")
+"""Words of a Render that are Chromium's alone."""
+INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
+
+
+def find(path: str | None, bare: bool = False) -> str:
+    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says what to install."""
+    try:
+        import playwright.async_api
+    except ImportError as missing:
+        raise ConfigError(f"the browser rung needs Playwright: {install('browser')}") from missing
+    del playwright
+    if is_firefox(path):
+        try:
+            import websockets
+        except ImportError as missing:
+            raise ConfigError("Firefox needs websockets: pip install 'gossamer[browser]'") from missing
+        del websockets
+    found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
+    if found is None:
+        raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
+    return found
+
+
+Cookies = dict[tuple[str, str, str], dict[str, Any]]
+"""Those of a context, by name, domain (with a dot before it: and all below) and path."""
+
+
+def is_firefox(program: str | None) -> bool:
+    """Whether the browser rung's program is one, which is driven by `firefox`.
+
+    >>> is_firefox("/usr/bin/firefox-esr"), is_firefox("chromium"), is_firefox(None)
+    (True, False, False)
+    """
+    return PurePath(program or "").name.startswith("firefox")
+
+
+def lacks(render: Render) -> str:
+    """What it asks for that Firefox does not do here, '' for nothing.
+
+    >>> from gossamer.render import Render
+    >>> lacks(Render(scroll=True)), lacks(Render(human=True))
+    ('', 'human')
+    """
+    return next((name for name in UNTOLD if getattr(render, name)), "")
+
+
+def only_chromium(
+    program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
+) -> None:
+    """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a Firefox that it does not do."""
+    if not is_firefox(program):
+        return
+    if disguised:
+        raise ConfigError("Firefox is driven as it is: no ladder may have impersonated beside it (setting chromium)")
+    for one in sites:
+        typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
+        if word := lacks(one.site.render) or ("session" if typed else ""):
+            raise ConfigError(
+                f"site {one.site.name}: {word}: that is done in Chromium, not in Firefox (setting chromium)"
+            )
+
+
+class Place(NamedTuple):
+    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy (its URL; '': none)."""
+
+    domain: str
+    visitor: str = ""
+    proxy: str = ""
+
+
+class Kept:
+    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
+
+    def __init__(self, place: Place, tunnel: Tunnel, worn: Worn | None) -> None:
+        self.place, self.tunnel, self.worn = place, tunnel, worn
+        self.context: Any = None
+        self.tab: Tab | None = None
+        self.used = False
+        self.cookies: Cookies = {}
+        """As they were after the last page."""
+
+    async def ready(self, opened: Callable[[Kept], Awaitable[Tab]]) -> None:
+        """Have a tab. Raises Playwright's Error."""
+        if self.tab is None or not await self.tab.ready():
+            self.tab = await opened(self)
+
+    async def rest(self) -> None:
+        """Without a tab it costs little. Raises TimeoutError."""
+        tab, self.tab = self.tab, None
+        if tab is not None:
+            await tab.close()
+
+
+class Chromium:
+    """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
+
+    parts: Any = None
+    """As of a document; None: the usual."""
+
+    def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
+        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a tunnel."""
+        self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
+        self._nowhere = Tunnel(resolver)
+        self._driver: Any = None
+        self._browser: Any = None
+        self._idle: OrderedDict[Kept, None] = OrderedDict()
+        self._all: set[Kept] = set()
+        self._own: str | None = None
+        self.pages = self.busy = 0
+        self.dead = self._closed = False
+
+    async def start(self, program: str) -> None:
+        """Start it. Raises Playwright's Error, OSError, TimeoutError."""
+        from playwright.async_api import async_playwright
+
+        await self._nowhere.open()
+        flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
+        flags.append(
+            "--disable-blink-features=AutomationControlled" if self._agent is None else f"--user-agent={self._agent}"
+        )
+        async with asyncio.timeout(START):
+            self._driver = await async_playwright().start()
+            self._browser = await self._driver.chromium.launch(
+                executable_path=program, args=flags, chromium_sandbox=os.geteuid() != 0, handle_sigint=False, handle_sigterm=False,
+                handle_sighup=False, ignore_default_args=None if self._agent else ["--enable-automation"],
+            )  # fmt: skip
+            self._browser.on("disconnected", self._died)
+            if self._agent is None:
+                page = await self._browser.new_page()
+                self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
+                await page.close()
+
+    async def take(self, place: Place, worn: Worn | None = None) -> Kept:
+        """A context for a page: one that is kept, else a new one, which wears an identity."""
+        self.pages += 1
+        self.busy += 1
+        kept = next((one for one in reversed(self._idle) if one.place == place), None)
+        if kept is not None:
+            del self._idle[kept]
+            await kept.ready(self._tab)
+            return kept
+        tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
+        await tunnel.open()
+        kept = Kept(place, tunnel, worn)
+        self._all.add(kept)
+        await self._open(kept, worn)
+        await kept.ready(self._tab)
+        return kept
+
+    async def _open(self, kept: Kept, worn: Worn | None) -> None:
+        kept.context = await self._browser.new_context(
+            **({"user_agent": self._own} if worn is None else context(worn)), locale="en-US",
+            proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
+        )  # fmt: skip
+        if worn is not None:
+            await kept.context.add_init_script(script(worn))
+        kept.context.on("page", _only)
+
+    async def _tab(self, kept: Kept) -> Tab:
+        from gossamer.collectors.browser.tab import Tab
+
+        return await Tab.open(kept.context, kept.worn)
+
+    async def give(self, kept: Kept | None, sound: bool) -> None:
+        """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""
+        self.busy -= 1
+        if kept is None:
+            return None
+        kept.tunnel.end()
+        kept.used = True
+        if not sound or self.dead:
+            return await self._drop(kept)
+        if kept.tab is not None and not await kept.tab.rest():
+            kept.tab = None
+        self._idle[kept] = None
+        if len(self._idle) > IDLE:
+            await self._drop(self._idle.popitem(last=False)[0])
+        if len(self._idle) > TABS:
+            await list(self._idle)[-TABS - 1].rest()
+        return None
+
+    async def close(self) -> None:
+        """End it, in a while that is bounded; what is left the driver kills."""
+        self.dead = True
+        if self._closed:
+            return
+        self._closed = True
+        for ending in (self._browser and self._browser.close, self._driver and self._driver.stop):
+            if ending:
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(END):
+                        await ending()
+        for tunnel in (self._nowhere, *(kept.tunnel for kept in self._all)):
+            await tunnel.close()
+
+    async def _drop(self, kept: Kept) -> None:
+        self._all.discard(kept)
+        await kept.tunnel.close()
+        if kept.context is not None and not self.dead:
+            async with asyncio.timeout(END):
+                await kept.context.close()
+
+    def _died(self, _browser: Any) -> None:
+        self.dead = True
+
+
+async def _only(page: Any) -> None:
+    """A window that a page opens is closed."""
+    with contextlib.suppress(Exception):
+        if await page.opener() is not None:
+            await page.close()

@@ -1,0 +1,207 @@
+"""The browser rung: a page as Chromium has it after its scripts ran, behind the same guard as the other rungs.
+
+All that the browser sends goes through a tunnel of ours (`tunnel`), so that names are resolved, checked and pinned here. Contexts are
+kept by registered domain, each with cookies, cache and connections of its own. A browser that hangs or dies is replaced: its pages
+are failures that are tried again. Robots rules and delays hold for the page itself; what it loads, it loads as a visitor's would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from gossamer.collectors.browser.chromium import Chromium, Kept, Place, find, is_firefox
+from gossamer.collectors.browser.fingerprint import Worn, zone
+from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.failures import Why
+from gossamer.collectors.http.request_options import PROXIES, proxy_of
+from gossamer.errors import BrowserFailed
+from gossamer.model.browser_profile import Guise
+from gossamer.model.page import Failure, Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request, split
+
+RECYCLE = 500
+"""Pages after which a browser is replaced."""
+TRIES = 3
+"""Times that it is started in a row."""
+ROOM = 4
+"""Bytes that a page may load with all that belongs to it, in largest bodies."""
+
+
+class BrowserCollector:
+    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of the identity which it
+    wears; `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
+    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`:
+    how a browser's name is worn; `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
+
+    name = "browser"
+
+    def __init__(
+        self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
+        program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
+        ca_file: str | None = None, folder: Path | None = None,
+        worn: Callable[[str], Worn] | None = None, country: Callable[[str], str] = lambda _: "",
+    ) -> None:  # fmt: skip
+        self._folder, self._worn, self._country = folder, worn, country
+        self._program = find(program, agent is not None)
+        self._resolver, self._agent, self._render, self._domain, self._ca_file = (
+            resolver,
+            agent,
+            render,
+            domain,
+            ca_file,
+        )
+        self._total, self._wire, self._recycle = total, wire, recycle
+        self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
+        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        self._now: Chromium | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+        """Fetch one URL: the document when it has loaded; a redirect, by HTTP or by a script, is given back.
+
+        Raises BrowserFailed where no browser starts.
+        """
+        if not request.url.startswith(("http://", "https://")):
+            return self._refused(Why("filter", "only http and https are fetched", True))
+        guise = guise or Guise()
+        if guise.proxy is not None and proxy_of(guise.proxy) is None:
+            return self._refused(Why("filter", PROXIES, True))
+        came, authority = time.perf_counter(), split(request.url)[1]
+        found = self._resolver.known(authority) or await self._resolver.resolve(authority)
+        if short := found.short:
+            line = f"short of {short}"
+            return Failure("connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short)
+        if not found.addresses:
+            return self._refused(Why(found.reason, found.detail, found.final))
+        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        async with self._turn(place, guise), self._pages:
+            browser = await self._running()
+            result = await self._visit(browser, place, request, headers, guise)
+            if guise.browser:
+                result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
+            # what was waited for a free page is no time of the host's, but it is before the request went out
+            return msgspec.structs.replace(result, lag=result.lag + time.perf_counter() - came - result.elapsed)
+
+    async def close(self) -> None:
+        """End the browser."""
+        if self._now is not None:
+            self._retire(self._now)
+        while self._ending:
+            await asyncio.gather(*self._ending)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, place: Place, guise: Guise) -> AsyncIterator[None]:
+        """Who is logged in has one context, so its pages come one after another."""
+        if not guise.member:
+            yield
+            return
+        lock = self._turns.setdefault(place, asyncio.Lock())
+        async with lock:
+            yield
+
+    async def _running(self) -> Chromium:
+        """The browser; another where it died or had its pages."""
+        async with self._starting:
+            now = self._now
+            if now is not None and not now.dead and now.pages < self._recycle:
+                return now
+            if now is not None:
+                self._now = None
+                if now.dead or not now.busy:
+                    self._retire(now)
+            for left in reversed(range(TRIES)):
+                made = engine(self._program)(self._resolver, self._agent, self._ca_file)
+                try:
+                    await made.start(self._program)
+                except Exception as error:
+                    self._retire(made)
+                    if not left:
+                        raise BrowserFailed(f"{self._program} does not start: {_line(error)}") from error
+                else:
+                    self._now = made
+                    break
+            return made
+
+    def _retire(self, browser: Chromium) -> None:
+        """Nobody gets it any more; it ends by itself."""
+        if self._now is browser:
+            self._now = None
+        task = asyncio.ensure_future(browser.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _visit(
+        self, browser: Chromium, place: Place, request: Request, headers: Mapping[str, str], guise: Guise
+    ) -> Page | Failure:
+        """One page in a context, which is given back."""
+        from gossamer.collectors.browser.document import Document
+
+        at, began = time.time(), time.perf_counter()
+        render = guise.render or self._render(split(request.url)[1])
+        kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
+        try:
+            async with asyncio.timeout(self._total):
+                kept = await browser.take(place, self._wears(guise))
+                kept.tunnel.begin(ROOM * self._wire)
+                document = Document(
+                    kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
+                )
+                result = await document.get(headers, render, ends)
+            sound = True
+        except TimeoutError:
+            result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)
+        except Exception as error:
+            theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
+            if not theirs and "Connection closed" not in str(error):
+                raise
+            result = self._broken(Why("reset", f"the browser is gone: {_line(error)}"), at, began, kept)
+        finally:
+            await self._give(browser, kept, sound)
+        return result
+
+    def _wears(self, guise: Guise) -> Worn | None:
+        """The identity of a guise; None: itself."""
+        if self._worn is None or not guise.browser:
+            return None
+        worn = self._worn(guise.browser)
+        place = zone(self._country(guise.proxy)) if guise.proxy else ""
+        return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
+
+    async def _give(self, browser: Chromium, kept: Kept | None, sound: bool) -> None:
+        """Back to the browser, which ends when it does not answer, or was the last one's of its time."""
+        try:
+            await asyncio.shield(browser.give(kept, sound))
+        except Exception:  # noqa: BLE001 - whatever it is, this browser lets nothing go any more
+            browser.dead = True
+        if browser.dead if browser is self._now else not browser.busy:
+            self._retire(browser)
+
+    def _broken(self, why: Why, at: float, began: float, kept: Kept | None) -> Failure:
+        got, through = (kept.tunnel.got, kept.tunnel.proxy) if kept is not None else (0, None)
+        blame = "path" if through and not got and why.reason == "timeout" else ""
+        return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)
+
+    def _refused(self, why: Why) -> Failure:
+        return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)
+
+
+def engine(program: str) -> type[Chromium]:
+    """What drives the browser of a program."""
+    if not is_firefox(program):
+        return Chromium
+    from gossamer.collectors.browser.firefox import Firefox
+
+    return Firefox
+
+
+def _line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

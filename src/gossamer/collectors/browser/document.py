@@ -1,0 +1,239 @@
+"""One page in a context: our cookies go in, the document comes out as a Page, or why there is none; new cookies with it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playwright.async_api import Error
+
+from gossamer.collectors.browser.capture import Notes
+from gossamer.collectors.browser.chromium import Cookies, Kept
+from gossamer.collectors.browser.navigation import REDIRECTS, Watch
+from gossamer.collectors.browser.rendering import Rendering
+from gossamer.collectors.http.failures import Why
+from gossamer.model.page import Failure, Headers, Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request, split
+
+NAME = "browser"
+EMPTY = b"<html><head></head><body></body></html>"
+_PORT = re.compile(r":\d+$")
+_FINAL = (
+    "ERR_CERT_AUTHORITY_INVALID",
+    "ERR_CERT_COMMON_NAME_INVALID",
+    "ERR_CERT_DATE_INVALID",
+    "ERR_TOO_MANY_REDIRECTS",
+)
+
+
+class Parts(NamedTuple):
+    """How a browser's pages are watched, loaded and noted."""
+
+    watch: type[Watch]
+    rendering: type[Rendering]
+    notes: type[Notes] | None
+
+
+CHROMIUM = Parts(Watch, Rendering, Notes)
+
+
+class Document:
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
+    `folder`: for pictures; `cookies`: all that the context is to have of the domain (`Guise.cookies`)."""
+
+    def __init__(
+        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None,
+        cookies: Sequence[Mapping[str, Any]] | None = None, *, parts: Parts | None = None,
+    ) -> None:  # fmt: skip
+        self._parts = parts or CHROMIUM
+        self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
+        self._folder, self._given = folder, cookies
+        self._authority = split(request.url)[1]
+        self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
+
+    async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
+        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
+        tab = self._kept.tab
+        assert tab is not None
+        watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
+        notes: Notes | None = None
+        try:
+            await self._lend(headers)
+            await watch.start(render)
+            rendering = self._parts.rendering(tab, watch)
+            if self._parts.notes is not None:
+                notes = self._parts.notes(tab, render, self._wire, self._folder)
+            problem = ""
+            try:
+                await rendering.load(self._request.url, render, ends)
+            except Error as error:
+                problem = str(error)
+            result = await self._outcome(rendering, watch, problem)
+            if isinstance(result, Page) and notes is not None:
+                await notes.end()
+                result.captured, result.screenshot, result.console = (
+                    notes.captured,
+                    notes.screenshot,
+                    tuple(notes.console),
+                )
+            if isinstance(result, Page):
+                before, self._kept.cookies = self._kept.cookies, await self._cookies()
+                result.headers += [("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)]
+                if self._given is not None:
+                    result.cookies = tuple(self._elsewhere(before))
+            return result
+        finally:
+            if notes is not None:
+                notes.close()
+            await watch.end()
+
+    async def _lend(self, headers: Mapping[str, str]) -> None:
+        """The cookies that the request carries, beside those that the context has; of a member all, and no others of the domain."""
+        if self._given is not None:
+            await self._equal(self._given)
+        sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+        sent = sent.encode("latin-1", "replace").decode("utf-8", "replace")
+        pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name]
+        have = {(one["name"], one["value"]) for one in self._kept.cookies.values() if own(self._host, one["domain"])}
+        if have.issuperset(pairs):
+            return
+        context = self._kept.context
+        known = {one["name"]: one for one in await context.cookies(self._request.url)}
+        more = []
+        for name, value in pairs:
+            place = {"domain": self._host, "path": "/"}
+            if name in known:
+                place = {key: known[name][key] for key in place}
+            if known.get(name, {}).get("value") != value:
+                more.append({"name": name, "value": value, **place})
+        with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
+            await context.add_cookies(more)
+        self._kept.cookies = await self._cookies()
+
+    async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
+        """Make the context's cookies of the domain those that are given."""
+        context, have = self._kept.context, self._kept.cookies
+        wanted = {_key(one): one for one in given if own(one["domain"].lstrip("."), f".{self._domain}")}
+        gone = [key for key in have if key not in wanted and own(key[1].lstrip("."), f".{self._domain}")]
+        more = [one for key, one in wanted.items() if have.get(key, {}).get("value") != one["value"]]
+        for name, domain, path in gone:
+            await context.clear_cookies(name=name, domain=domain, path=path)
+        for one in more:
+            with contextlib.suppress(Error):  # as above
+                await context.add_cookies([one])
+        if gone or more:
+            self._kept.cookies = await self._cookies()
+
+    def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
+        """The cookies of other hosts of the domain that came, changed or went: a URL of theirs, Set-Cookie."""
+        after = self._kept.cookies
+        hosts = {domain.lstrip(".") for _, domain, _ in (*before, *after) if not own(self._host, domain)}
+        for host in sorted(one for one in hosts if own(one, f".{self._domain}")):
+            yield from ((f"https://{host}/", line) for line in changed(before, after, host))
+
+    async def _cookies(self) -> Cookies:
+        return {_key(one): one for one in await self._kept.context.cookies()}
+
+    async def _outcome(self, rendering: Rendering, watch: Watch, problem: str) -> Page | Failure:
+        tunnel = self._kept.tunnel
+        if tunnel.over:
+            return self._failure(watch, Why("too-large", "with all that belongs to it the page is too large", True))
+        if watch.refused:
+            return self._failure(watch, Why("content-type", f"its content type is {watch.refused[:100]}", True))
+        if watch.main is None:
+            return self._failure(watch, tunnel.refused.get(self._authority) or why(problem))
+        status, headers = watch.main
+        if watch.target is not None and status < 300:
+            return self._page(watch, 302, [("location", watch.target)], b"", "")
+        if watch.raw is not None:
+            if len(watch.raw) > self._wire:
+                return self._failure(watch, Why("too-large", f"the body is larger than {self._wire} bytes", True))
+            return self._page(watch, status, headers, watch.raw, "")
+        empty = ("net::" in problem or "NS_" in problem) and (status < 200 or status in (204, 205) or status >= 400)
+        if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
+            return self._page(watch, status, headers, b"", "")
+        if problem and not rendering.late:
+            return self._failure(watch, why(problem))
+        body, version = await rendering.read(2 * self._wire)
+        if isinstance(body, int):
+            return self._failure(watch, Why("too-large", f"it has {body} characters", True))
+        if (
+            status >= 400 and body == EMPTY
+        ):  # where a window shows a page of Chromium's own, the headless shell shows nothing
+            body = b""
+        page = self._page(watch, status, headers, body, version)
+        page.url, page.late = rendering.url(page.url), rendering.late
+        return page
+
+    def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:
+        spoken = {"h2": "2", "h3": "3", "http/1.0": "1.0"}.get(version, "1.1")
+        return Page(
+            self._request.url, status, headers, body, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, NAME, spoken,
+            self._kept.tunnel.addresses.get(self._authority), watch.asked, lag=self._lag(watch),
+        )  # fmt: skip
+
+    def _failure(self, watch: Watch, found: Why) -> Failure:
+        tunnel, blame = self._kept.tunnel, ""
+        if tunnel.proxy is not None and watch.main is None and not found.final:
+            blame = tunnel.blame.get(self._authority, "path" if self._authority not in tunnel.refused else "")
+        return Failure(
+            found.reason, found.detail, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, found.final, NAME,
+            watch.main[0] if watch.main else None, sent=watch.main is not None or not self._kept.tunnel.refused,
+            lag=self._lag(watch), blame=blame,
+        )  # fmt: skip
+
+    def _lag(self, watch: Watch) -> float:
+        return max(0.0, watch.asked_at - self._began) if watch.asked else 0.0
+
+
+def why(problem: str) -> Why:
+    """What Chromium's or Playwright's error means.
+
+    >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
+    Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
+    """
+    found = re.search(r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem)
+    if found is None:
+        return Why("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
+    code = found[1] or found[2]
+    if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
+        return Why("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
+    return Why("connect" if "SOCKS" in code or "PROXY" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
+
+
+def own(host: str, domain: str) -> bool:
+    """Whether a cookie's domain (with a dot before it: and all below) is a host's."""
+    return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
+
+
+def _key(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
+    return cookie["name"], cookie["domain"], cookie["path"]
+
+
+def changed(before: Cookies, after: Cookies, host: str) -> list[str]:
+    """The cookies of a host that came, changed or went, as values of Set-Cookie."""
+    out = []
+    for key in [*after, *(key for key in before if key not in after)]:
+        now, old = after.get(key), before.get(key)
+        name, domain, path = key
+        if not own(host, domain) or (now is not None and old is not None and now["value"] == old["value"]):
+            continue
+        words = [f"{name}={now['value'] if now else ''}", f"Path={path}"]
+        if domain.startswith("."):
+            words.append(f"Domain={domain[1:]}")
+        if now is None:
+            words.append("Max-Age=0")
+        elif now.get("expires", -1) > 0:
+            words.append(f"Expires={formatdate(now['expires'], usegmt=True)}")
+        if (now or old or {}).get("secure"):
+            words.append("Secure")
+        if (now or old or {}).get("httpOnly"):
+            words.append("HttpOnly")
+        out.append("; ".join(words).encode("utf-8", "replace").decode("latin-1"))
+    return out

@@ -1,0 +1,100 @@
+"""A browser's identity as Chromium wears it: names and hints, languages, window, clock, graphics, for a whole session. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+_PLATFORMS = {
+    "Windows": ("Win32", "10.0.0", "x86"),
+    "macOS": ("MacIntel", "14.5.0", "arm"),
+    "Linux": ("Linux x86_64", "6.1.0", "x86"),
+}
+_SCREENS = {
+    "Windows": ((1920, 1080, 1.0), (1536, 864, 1.25), (1366, 768, 1.0)),
+    "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)), "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
+}  # fmt: skip
+"""Width, height and pixels a point of usual screens."""
+_BARS = 120
+"""What the window's own bars take of its height."""
+_GRAPHICS = {
+    "Windows": ("Google Inc. (Intel)", "ANGLE (Intel, Intel(R) UHD Graphics 630 (0x00003E9B) Direct3D11 vs_5_0 ps_5_0, D3D11)"),
+    "macOS": ("Google Inc. (Apple)", "ANGLE (Apple, ANGLE Metal Renderer: Apple M1, Unspecified Version)"),
+    "Linux": ("Google Inc. (Intel)", "ANGLE (Intel, Mesa Intel(R) UHD Graphics 620 (KBL GT2), OpenGL 4.6)"),
+}  # fmt: skip
+CORES = 8
+_MOST_LIVE = {
+    "us": "America/New_York", "ca": "America/Toronto", "br": "America/Sao_Paulo", "mx": "America/Mexico_City", "ru": "Europe/Moscow",
+    "au": "Australia/Sydney", "id": "Asia/Jakarta", "cn": "Asia/Shanghai", "kz": "Asia/Almaty", "es": "Europe/Madrid",
+    "pt": "Europe/Lisbon", "de": "Europe/Berlin", "ar": "America/Argentina/Buenos_Aires", "cl": "America/Santiago",
+    "nz": "Pacific/Auckland", "ua": "Europe/Kyiv", "cd": "Africa/Kinshasa", "ec": "America/Guayaquil", "my": "Asia/Kuala_Lumpur",
+    "mn": "Asia/Ulaanbaatar", "uz": "Asia/Tashkent",
+}  # fmt: skip
+"""The zone of most people, where a country has several."""
+
+
+class Worn(NamedTuple):
+    """`agent`, `language` and `hints` as an identity has them (`Accept-Language`, `sec-ch-ua...`); `session`: whose window it is."""
+
+    agent: str
+    language: str
+    hints: tuple[tuple[str, str], ...]
+    session: str = ""
+    zone: str = ""
+    """An IANA time zone; '': the machine's."""
+
+    @property
+    def system(self) -> str:
+        """Windows, macOS or Linux."""
+        return dict(self.hints)["sec-ch-ua-platform"].strip('"')
+
+
+def context(worn: Worn) -> dict[str, Any]:
+    """What Playwright makes a context of."""
+    screens = _SCREENS[worn.system]
+    drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
+    width, height, scale = screens[int.from_bytes(drawn, "big") % len(screens)]
+    found = {
+        "user_agent": worn.agent, "viewport": {"width": width, "height": height - _BARS},
+        "screen": {"width": width, "height": height}, "device_scale_factor": scale,
+    }  # fmt: skip
+    return found | ({"timezone_id": worn.zone} if worn.zone else {})
+
+
+def agent(worn: Worn) -> dict[str, Any]:
+    """CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
+    platform, version, architecture = _PLATFORMS[worn.system]
+    brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
+    return {
+        "userAgent": worn.agent, "acceptLanguage": re.sub(r";q=[\d.]+", "", worn.language), "platform": platform,
+        "userAgentMetadata": {
+            "brands": [{"brand": name, "version": number} for name, number in brands],
+            "fullVersionList": [{"brand": name, "version": f"{number}.0.0.0"} for name, number in brands],
+            "platform": worn.system, "platformVersion": version, "architecture": architecture, "bitness": "64", "model": "",
+            "mobile": False, "wow64": False,
+        },
+    }  # fmt: skip
+
+
+def script(worn: Worn) -> str:
+    """JavaScript that runs before a page's own: the graphics card is one of the system's."""
+    text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")
+    return f"({text.partition(chr(10))[2]})({json.dumps(_GRAPHICS[worn.system])})"
+
+
+@lru_cache(300)
+def zone(country: str) -> str:
+    """The time zone of most people of a country; '' for none or an unknown one.
+
+    >>> zone("de"), zone("jp"), zone("us"), zone("")
+    ('Europe/Berlin', 'Asia/Tokyo', 'America/New_York', '')
+    """
+    if country in _MOST_LIVE or not country:
+        return _MOST_LIVE.get(country, "")
+    lines = resources.files("tzdata").joinpath("zoneinfo", "zone.tab").read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return next((row[2] for row in rows if row[0] == country.upper()), "")

@@ -1,0 +1,117 @@
+"""A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and their cookies."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from typing import Any
+
+from gossamer.collectors.browser.bidi import Refused, Wire
+from gossamer.collectors.browser.chromium import START, Chromium, Kept
+from gossamer.collectors.browser.document import Parts
+from gossamer.collectors.browser.fingerprint import Worn
+from gossamer.collectors.browser.firefox_page import SUM, GeckoRendering, GeckoTab, GeckoWatch
+
+PREFS = {
+    # it says and fetches nothing of its own
+    "app.normandy.enabled": False, "app.update.auto": False, "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False, "browser.safebrowsing.downloads.enabled": False, "browser.search.update": False,
+    "browser.newtabpage.enabled": False, "browser.startup.page": 0, "browser.startup.homepage_override.mstone": "ignore",
+    "browser.region.network.url": "", "datareporting.policy.dataSubmissionEnabled": False, "toolkit.telemetry.enabled": False,
+    "toolkit.telemetry.server": "", "extensions.update.enabled": False, "extensions.getAddons.cache.enabled": False,
+    "extensions.systemAddon.update.enabled": False, "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False, "services.settings.server": "", "dom.push.enabled": False,
+    # one way out
+    "network.proxy.type": 1, "network.proxy.socks_version": 5, "network.proxy.socks_remote_dns": True,
+    "network.proxy.socks5_remote_dns": True, "network.proxy.allow_hijacking_localhost": True, "network.proxy.no_proxies_on": "",
+    "network.proxy.failover_direct": False, "network.trr.mode": 5, "network.dns.disablePrefetch": True, "network.prefetch-next": False,
+    "network.predictor.enabled": False, "network.http.speculative-parallel-limit": 0, "network.http.http3.enable": False,
+    "media.peerconnection.enabled": False, "dom.serviceWorkers.enabled": False, "dom.security.https_first": False,
+    # a page is what it is
+    "devtools.jsonview.enabled": False, "pdfjs.disabled": True, "intl.accept_languages": "en-US, en", "intl.locale.requested": "en-US",
+    "remote.network.maxTotalDataSize": SUM, "fission.autostart": False, "dom.ipc.processCount": 2, "browser.sessionhistory.max_entries": 2,
+}  # fmt: skip
+
+
+class Firefox(Chromium):
+    """As Chromium, by WebDriver BiDi."""
+
+    parts = Parts(GeckoWatch, GeckoRendering, None)
+
+    async def start(self, program: str) -> None:
+        """Start it. Raises Refused, OSError, TimeoutError."""
+        await self._nowhere.open()
+        self._tabs: dict[str, GeckoTab] = {}
+        agent = {"general.useragent.override": self._agent} if self._agent else {}
+        own = {"network.proxy.socks": "127.0.0.1", "network.proxy.socks_port": _port(self._nowhere.url)}
+        async with asyncio.timeout(START):
+            self._browser = Wire(self._heard, lambda: self._died(None))
+            await self._browser.start(program, PREFS | own | agent)
+
+    async def _open(self, kept: Kept, _worn: Worn | None) -> None:
+        proxy = {"proxyType": "manual", "socksProxy": kept.tunnel.url.partition("://")[2], "socksVersion": 5}
+        made = await self._browser.send("browser.createUserContext", proxy=proxy)
+        await self._browser.send(
+            "browser.setDownloadBehavior", downloadBehavior={"type": "denied"}, userContexts=[made["userContext"]]
+        )
+        kept.context = Context(self._browser, made["userContext"])
+
+    async def _tab(self, kept: Kept) -> Any:
+        tab = await GeckoTab.open(self._browser, kept.context.user)
+        self._tabs[tab.frame] = tab
+        return tab
+
+    def _heard(self, event: str, params: dict[str, Any]) -> None:
+        """An event goes to the tab that it is of, or whose frame it is of."""
+        tab = self._tabs.get(params.get("context") or "")
+        if event == "browsingContext.contextCreated":
+            if (parent := self._tabs.get(params.get("parent") or "")) is not None:
+                self._tabs[params["context"]] = parent
+        elif tab is not None:
+            tab.heard(event, params)
+
+
+class Context:
+    """A user context's cookies, in the words of Playwright's contexts."""
+
+    def __init__(self, wire: Wire, user: str) -> None:
+        self._wire, self.user = wire, user
+        self._in = {"partition": {"type": "storageKey", "userContext": user}}
+
+    async def cookies(self, _url: str = "") -> list[dict[str, Any]]:
+        """All of them."""
+        said = await self._wire.send("storage.getCookies", **self._in)
+        return [
+            {**{name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly")},
+             "value": _text(one["value"]), "expires": one.get("expiry", -1)}
+            for one in said["cookies"]
+        ]  # fmt: skip
+
+    async def add_cookies(self, cookies: list[dict[str, Any]]) -> None:
+        """Put some in. Raises Refused."""
+        for one in cookies:
+            cookie: dict[str, Any] = {
+                name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly") if name in one
+            }
+            cookie["value"] = {"type": "string", "value": one["value"]}
+            if one.get("expires", -1) > 0:
+                cookie["expiry"] = int(one["expires"])
+            await self._wire.send("storage.setCookie", cookie=cookie, **self._in)
+
+    async def clear_cookies(self, **which: str) -> None:
+        """Take one out, by name, domain and path."""
+        await self._wire.send("storage.deleteCookies", filter=which, **self._in)
+
+    async def close(self) -> None:
+        """Let go of it, with its tabs."""
+        with contextlib.suppress(Refused):
+            await self._wire.send("browser.removeUserContext", userContext=self.user)
+
+
+def _text(value: dict[str, str]) -> str:
+    return value["value"] if value["type"] == "string" else base64.b64decode(value["value"]).decode("utf-8", "replace")
+
+
+def _port(url: str) -> int:
+    return int(url.rpartition(":")[2])

@@ -1,0 +1,254 @@
+"""The way out of a browser: a SOCKS5 proxy (RFC 1928) of ours on loopback. It resolves each name by the egress guard, dials the checked
+address and no other, or a proxy of the crawl that leads on, and counts what passes. A browser that knows no other way reaches
+nothing that the guard refuses, nor goes past the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+from gossamer.collectors.browser.upstream_proxy import Refused, Stream, Upstream, whole
+from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.failures import Why
+from gossamer.config.redaction import mask
+
+CONNECT = 10.0
+"""Seconds that one address has to answer."""
+PIECE = 64 << 10
+MOST = 256
+"""Connections at once."""
+OWN = ("connectivitycheck.gstatic.com",)
+"""Whom Chromium asks for itself: at a bad certificate, whether it is a hotel's."""
+_USUAL = (80, 443)
+_TLS = b"\x16"
+_UNKNOWN = re.compile(rb"HTTP/1\.[01] 407")
+_NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
+
+
+class Tunnel:
+    """One context's way out, in turn one page's: `begin(room)` before it, then `got` bytes came. Without room nothing is dialled.
+    `proxy`: all goes through it; `ca_file`: whom one behind TLS must be vouched for by."""
+
+    def __init__(self, resolver: Resolver, proxy: Upstream | None = None, ca_file: str | None = None) -> None:
+        self._resolver, self.proxy, self._ca_file = resolver, proxy, ca_file
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.got = self._room = 0
+        self.over = False
+        self.refused: dict[str, Why] = {}
+        """Why authorities were not reached, since `begin`."""
+        self.blame: dict[str, str] = {}
+        """Who is to blame for that, through a proxy."""
+        self.addresses: dict[str, str] = {}
+        """The address dialled for each authority."""
+
+    @property
+    def url(self) -> str:
+        """As a browser is told of it."""
+        assert self._server is not None
+        return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def open(self) -> None:
+        """Listen, on loopback alone."""
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if self._server is None or not self._server.is_serving():
+                return writer.close()
+            task = asyncio.ensure_future(self._serve(reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: writer.close())  # one that is ended before it began closes nothing itself
+            return None
+
+        self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
+
+    def begin(self, room: int) -> None:
+        """A page begins, which may use `room` bytes."""
+        self.got, self._room, self.over = 0, room, False
+        self.refused.clear()
+        self.blame.clear()
+
+    def end(self) -> None:
+        """No page: what is open may end, nothing new is dialled."""
+        self._room = 0
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from the browser's greeting to its end."""
+        self._open.add(writer)
+        authority = ""
+        try:
+            async with asyncio.timeout(2 * CONNECT):
+                authority = await _asked(reader, writer)
+                out = _bytes(reader)
+                if not authority:
+                    there = None
+                elif self.proxy is None:
+                    there = await self._dial(authority, writer)
+                else:
+                    there, out = await self._through(self.proxy, authority, reader, writer)
+            if there is not None:
+                self._open.add(there[1])
+                await self._join(authority, out, writer, there)
+        except (OSError, EOFError, TimeoutError, ValueError):
+            pass
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
+        """The addresses of `host:port` that may be dialled; none: the browser was told so."""
+        name = known(authority)
+        if not self._room or len(self._tasks) > MOST or name in OWN:
+            writer.write(_reply(_NO))
+            return ()
+        found = self._resolver.known(name) or await self._resolver.resolve(name)
+        if not found.addresses:
+            self.refused[name] = Why(found.reason, found.detail, found.final)
+            writer.write(_reply(_REFUSED if found.reason == "private" else _FAILED))
+        return found.addresses
+
+    async def _dial(self, authority: str, writer: asyncio.StreamWriter) -> Stream | None:
+        problem = ""
+        addresses = await self._checked(authority, writer)
+        for address in addresses[:3]:
+            try:
+                port = int(authority.rpartition(":")[2])
+                there = await asyncio.wait_for(asyncio.open_connection(address, port, limit=PIECE), CONNECT)
+            except (OSError, TimeoutError) as error:
+                problem = f"{address}: {getattr(error, 'strerror', None) or 'no answer'}"
+                continue
+            self.addresses[known(authority)] = address
+            writer.write(_reply(0))
+            return there
+        if addresses:
+            self.refused[known(authority)] = Why("connect", f"nobody answers at {problem}")
+            writer.write(_reply(_FAILED))
+        return None
+
+    async def _through(
+        self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[Stream | None, AsyncIterator[bytes]]:
+        """The connection to the proxy, which leads there, and what is sent over it: by the first byte it is TLS or plain HTTP."""
+        out, leads = _bytes(reader), False
+        if not (addresses := await self._checked(authority, writer)):
+            return None, out
+        there: Stream | None = None
+        try:
+            found = self._resolver.known(proxy.authority) or await self._resolver.resolve(proxy.authority)
+            if not found.addresses:
+                raise Refused(f"the proxy's address is refused: {found.detail}")
+            there = await asyncio.wait_for(proxy.dial(found.addresses[0], self._ca_file, PIECE), CONNECT)
+            if not proxy.http:
+                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
+            writer.write(_reply(0))
+            if proxy.http and (first := await reader.readexactly(1)) == _TLS:
+                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
+                out = _bytes(reader, first)
+            elif proxy.http:
+                out = whole(reader, first, known(authority, 80), proxy.basic)
+            leads = True
+        except Refused as refused:
+            self._blame(authority, refused.blame, str(refused))
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            detail = "the proxy does not answer" if there is None else "the proxy ends the connection"
+            self._blame(authority, "proxy" if there is None else "path", f"{detail}: {type(error).__name__}")
+        finally:
+            if there is not None and not leads:
+                there[1].close()
+        return (there if leads else None), out
+
+    def _blame(self, authority: str, whom: str, detail: str) -> None:
+        name = known(authority)
+        self.refused[name] = Why("proxy" if whom == "proxy" else "connect", mask(detail))
+        self.blame[name] = whom
+
+    async def _join(self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream) -> None:
+        """Both ways, until one ends. A proxy that does not know us says so in place of the host: that is no page of it."""
+        new = self.proxy is not None and self.proxy.http
+
+        async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:
+            nonlocal new
+            with contextlib.suppress(OSError, EOFError, ValueError):
+                async for piece in data:
+                    if back:
+                        if new and _UNKNOWN.match(piece):
+                            return self._blame(authority, "proxy", "the proxy refuses us: HTTP 407")
+                        new = False
+                        self.got += len(piece)
+                    if self._room and self.got > self._room:
+                        self.over = True
+                        for one in self._open:
+                            one.transport.abort()
+                        return None
+                    writer.write(piece)
+                    await writer.drain()
+            return None
+
+        ways = [
+            asyncio.ensure_future(pour(out, there[1], False)),
+            asyncio.ensure_future(pour(_bytes(there[0]), here, True)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            self._open.discard(there[1])
+            there[1].close()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+
+def known(authority: str, *usual: int) -> str:
+    """An authority as it is written in URLs, which leave a usual port out.
+
+    >>> known("e.com:443"), known("e.com:443", 80)
+    ('e.com', 'e.com:443')
+    """
+    host, _, port = authority.rpartition(":")
+    return host if int(port) in (usual or _USUAL) else authority
+
+
+async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncIterator[bytes]:
+    """All that comes."""
+    if first:
+        yield first
+    while data := await reader.read(PIECE):
+        yield data
+
+
+async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+    """`host:port` that the browser wants, '' when it wants something else. Raises EOFError, ValueError."""
+    version, methods = await reader.readexactly(2)
+    await reader.readexactly(methods)
+    if version != 5:
+        return ""
+    writer.write(b"\x05\x00")
+    _, command, _, kind = await reader.readexactly(4)
+    if kind == 3:
+        host = (await reader.readexactly((await reader.readexactly(1))[0])).decode("ascii")
+        if ":" in host:
+            host = f"[{host}]"
+    else:
+        address = ip_address(await reader.readexactly(16 if kind == 4 else 4))
+        host = f"[{address}]" if kind == 4 else str(address)
+    port = int.from_bytes(await reader.readexactly(2), "big")
+    if command != 1:
+        writer.write(_reply(_COMMAND))
+        return ""
+    return f"{host}:{port}"
+
+
+def _reply(code: int) -> bytes:
+    return bytes((5, code, 0, 1, 0, 0, 0, 0, 0, 0))

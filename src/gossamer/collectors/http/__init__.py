@@ -1,0 +1,1 @@
+"""The plain rung: HTTP/1.1 and HTTP/2 over libcurl."""

@@ -1,0 +1,207 @@
+"""An HTTP cache for development: each answer is fetched once, then replayed (`--cache DIR`).
+
+A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again. Only answers that
+stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the folder: files are written aside and renamed.
+
+Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their values change with
+each answer and each hour, and a crawl that ran an hour ago would be fetched anew. What somebody who is logged in gets (`session=` of
+a site) is not kept. A page that redirects to itself (to set a cookie) is kept as two answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+import xxhash
+
+from gossamer import url as urls
+from gossamer.errors import ConfigError
+from gossamer.model.browser_profile import Guise
+from gossamer.model.interfaces import Collector, Given
+from gossamer.model.page import Failure, Headers, Page
+from gossamer.model.request import Request
+
+_MAGIC = b"gossamer-cache-1"
+_MOST = 64 << 20
+_PASSING = (304, 408, 425, 429)
+_SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature", re.IGNORECASE)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Entry(msgspec.Struct, array_like=True):
+    key: bytes
+    url: str
+    status: int
+    headers: Headers
+    body: bytes
+    fetched_at: float
+    wire: int
+    version: str
+    address: str | None
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(_Entry).decode
+
+
+class CacheCollector:
+    """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people gave; without it
+    all count as given; `worth`: whether an answer may be kept; `apart`: answers of
+    another kind, kept by themselves. Raises ConfigError when the folder cannot be used."""
+
+    name = "cache"
+
+    def __init__(
+        self, inner: Collector, folder: str, given: Given | None = None, worth: Callable[[Page], bool] = lambda _: True,
+        apart: str = "",
+    ) -> None:  # fmt: skip
+        self._inner, self._given, self._worth, self._apart = inner, given, worth, apart
+        self._bounced: dict[bytes, None] = {}
+        self._counter = itertools.count()
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+            self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(13, "it is not writable")
+        except OSError as error:
+            raise ConfigError(f"the cache folder {folder} cannot be used: {error.strerror}") from error
+
+    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
+        """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
+        if guise is not None and guise.member:
+            return await self._inner.collect(request, headers, guise)
+        began = time.perf_counter()
+        key = digest(request, headers, headers if self._given is None else self._given(request), guise, self._apart)
+        if key in self._bounced:  # its answer led back here
+            del self._bounced[key]
+            key = hashlib.blake2b(key, digest_size=24).digest()
+        entry = self._read(key)
+        if entry is not None:
+            self._note(key, request.url, entry.status, entry.headers)
+            return Page(
+                request.url, entry.status, entry.headers, entry.body, entry.fetched_at, time.perf_counter() - began,
+                entry.wire, self.name, entry.version, entry.address, 0,
+            )  # fmt: skip
+        result = await self._inner.collect(request, headers, guise)
+        if (
+            isinstance(result, Page)
+            and result.status < 500
+            and result.status not in _PASSING
+            and not result.late
+            and self._worth(result)
+        ):
+            self._write(key, result)
+            self._note(key, request.url, result.status, result.headers)
+        return result
+
+    def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
+        """Remember a redirect to itself: asked for again, it is another question."""
+        target = next((value for name, value in headers if name == "location"), None) if 300 <= status < 400 else None
+        if target is not None and urls.canonical(target, url) == urls.canonical(url):
+            self._bounced[key] = None
+            if len(self._bounced) > 10_000:
+                del self._bounced[next(iter(self._bounced))]
+
+    async def close(self) -> None:
+        """Close the inner collector and the folder."""
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+        await self._inner.close()
+
+    def _read(self, key: bytes) -> _Entry | None:
+        """The whole entry of a key, None when there is none or when it is damaged."""
+        name = key.hex()
+        try:
+            with _folder(self._root, name[:2]) as folder:
+                fd = os.open(name[2:], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+                with os.fdopen(fd, "rb") as file:
+                    data = file.read(_MOST + 1)
+        except OSError:
+            return None
+        head, sum_, packed = data[:16], data[16:32], data[32:]
+        if head != _MAGIC or sum_ != xxhash.xxh3_128_digest(packed):
+            return None
+        try:
+            entry = _unpack(packed)
+        except msgspec.DecodeError:
+            return None
+        return entry if entry.key == key else None
+
+    def _write(self, key: bytes, page: Page) -> None:
+        """Keep a page; a disk that is full or a folder that went away leaves it unkept, the crawl goes on."""
+        packed = _pack(
+            _Entry(
+                key,
+                page.url,
+                page.status,
+                page.headers,
+                page.body,
+                page.fetched_at,
+                page.wire,
+                page.version,
+                page.address,
+            )
+        )
+        if len(packed) > _MOST - 32:
+            return
+        name = key.hex()
+        aside = f"new-{os.getpid()}-{next(self._counter)}"
+        try:
+            try:
+                os.mkdir(name[:2], 0o700, dir_fd=self._root)
+            except FileExistsError:
+                pass
+            with _folder(self._root, name[:2]) as folder:
+                fd = os.open(
+                    aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+                )
+                try:
+                    with os.fdopen(fd, "wb") as file:
+                        file.write(_MAGIC + xxhash.xxh3_128_digest(packed) + packed)
+                    os.rename(aside, name[2:], src_dir_fd=folder, dst_dir_fd=folder)
+                except OSError:
+                    os.unlink(aside, dir_fd=folder)
+                    raise
+        except OSError:
+            return
+
+
+def digest(
+    request: Request, headers: Mapping[str, str], given: Mapping[str, str], guise: Guise | None = None, apart: str = ""
+) -> bytes:
+    """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is on the disk), and
+    the names of all cookies that are sent; and whether it was a browser that asked, whichever.
+
+    >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
+    >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
+    True
+    >>> digest(Request("http://e.com/"), one, one) == digest(Request("http://e.com/"), other, other)
+    False
+    """
+    secret = sorted((name.lower(), value) for name, value in given.items() if _SECRET.search(name))
+    sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+    names = sorted({pair.partition("=")[0].strip() for pair in sent.split(";")})
+    asked = [request.method, request.url, request.body, secret, names]
+    if guise is not None and guise.browser:
+        asked.append("browser")
+    if apart:
+        asked.append(f"by {apart}")
+    return hashlib.blake2b(_pack(asked), digest_size=24).digest()
+
+
+@contextmanager
+def _folder(root: int, name: str) -> Iterator[int]:
+    """A folder directly below the root, no link."""
+    fd = os.open(name, _FOLDER, dir_fd=root)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

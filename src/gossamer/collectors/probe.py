@@ -1,0 +1,23 @@
+"""Whether somebody listens: a connection to a checked address, made and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from gossamer.collectors.http.collector import Resolver
+
+
+async def reach(resolver: Resolver, authority: str, patience: float = 5.0) -> float | None:
+    """Seconds until `host:port` took a connection; None when it did not, or its address may not be dialled."""
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(patience):
+            found = resolver.known(authority) or await resolver.resolve(authority)
+            if not found.addresses:
+                return None
+            _, writer = await asyncio.open_connection(found.addresses[0], int(authority.rpartition(":")[2]))
+    except (OSError, TimeoutError):
+        return None
+    writer.transport.abort()
+    return time.perf_counter() - began

@@ -1,0 +1,196 @@
+"""The values that go to and come from a provider, and the forms that several providers share."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from gossamer.model.page import Headers
+
+RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = "retry", "busy", "key", "credit", "banned", "target", "needs"
+"""Why there is no page: it may work later; too many calls at once; the key or the plan is refused; nothing is left to pay with; we are
+shut out for a while; the target's own fault, for good; the target wants more than was asked for (rendering, better proxies)."""
+
+
+class Needs(NamedTuple):
+    """One page that is wanted. `cost`: the most credits that the call may cost; `extra`: parameters of the provider's own."""
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = {}
+    body: str | None = None
+    render: bool = False
+    country: str | None = None
+    wait_for: str | None = None
+    """A CSS selector that must be there before the page is taken."""
+    session: str | None = None
+    """Requests of one session come from one address."""
+    cost: int = 1
+    extra: Mapping[str, str] = {}
+
+
+class Call(NamedTuple):
+    """A call of an API; its URL and headers may hold the key."""
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = {}
+    body: str | None = None
+
+
+class Answer(NamedTuple):
+    """What the API answered: its own status, headers (lower case), body without content-coding."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header (name in lower case), or None."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class Got(NamedTuple):
+    """The target's page, as if it had been fetched directly. `url`: the final one, None: the one asked for."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    url: str | None = None
+    credits: int = 1
+
+
+class Refusal(NamedTuple):
+    """No page. `kind`: a word from above; `credits`: what it cost all the same; `after`: seconds that the provider asks to wait;
+    `reason`: of TARGET, the word of the outputs."""
+
+    kind: str
+    detail: str
+    credits: int = 0
+    after: float = 0.0
+    reason: str = "blocked"
+
+
+class Provider(NamedTuple):
+    """One provider. `request` raises ValueError, which says what it cannot do; `cost` is the most that a call with such needs costs, where
+    the user does not say; `timeout`: seconds that its documentation asks a client to wait."""
+
+    name: str
+    endpoint: str
+    timeout: float
+    request: Callable[[Needs, str, str], Call]
+    """Needs, endpoint, key."""
+    answer: Callable[[Answer, Needs], Got | Refusal]
+    cost: Callable[[Needs], int]
+    extra: tuple[str, ...] = ()
+    """Parameters of its own that may be given."""
+    needed: tuple[str, ...] = ()
+    """Those that must be."""
+    lacks: tuple[str, ...] = ()
+    """Options that it has nothing for."""
+    keyless: bool = False
+    """It works without a key."""
+
+
+def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
+    """The endpoint with parameters; those of no value are left out.
+
+    >>> address("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
+    'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
+    """
+    query = "&".join(f"{quote(name, safe='[]')}={quote(value, safe='')}" for name, value in parameters if value != "")
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
+
+
+def only(methods: tuple[str, ...], needs: Needs, who: str) -> None:
+    """Raise ValueError for a method that the provider does not forward."""
+    if needs.method not in methods:
+        raise ValueError(f"{who} forwards {', '.join(methods)}, not {needs.method[:20]}")
+
+
+def number(session: str | None) -> str:
+    """A session's name as the integer that some providers want; the same name gives the same one.
+
+    >>> number("shop"), number(None)
+    ('2647875', '')
+    """
+    return "" if session is None else str(zlib.crc32(session.encode()) % 9_999_999)
+
+
+def json_of(body: bytes) -> dict[str, Any]:
+    """A JSON object, empty where the body is none."""
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def packed(value: Any) -> str:
+    """A value as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def said(answer: Answer, *places: str) -> str:
+    """The provider's own words, in one line: of a JSON answer those at the places, else the beginning of a text."""
+    found = json_of(answer.body)
+    words = [value for place in places if isinstance(value := found.get(place), str) and value]
+    if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
+        words = [answer.body[:200].decode("utf-8", "replace")]
+    return " ".join(" ".join([f"HTTP {answer.status}", *words]).split())[:200]
+
+
+def seconds(value: str | None) -> float:
+    """Seconds of a Retry-After header; 0 where there is none."""
+    return float(value[:6]) if value and value.strip().isdecimal() else 0.0
+
+
+def whole(value: Any, otherwise: int) -> int:
+    """A number of credits as a provider tells it; what is no whole number (a price in money) is not one.
+
+    >>> whole("25", 1), whole(5.0, 1), whole("0.0028", 1), whole(None, 1)
+    (25, 5, 1, 1)
+    """
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return otherwise
+    return int(found) if 0 <= found < 1e9 and found == int(found) else otherwise
+
+
+def bytes_of(text: Any) -> bytes | None:
+    """The bytes of base64; None where it is none."""
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except (binascii.Error, ValueError):
+        return None
+
+
+def flat(headers: Any) -> Headers:
+    """Headers of an answer in JSON, in whichever of the usual forms: an object (of texts or lists), or a list of {name, value}."""
+    pairs: Iterable[tuple[Any, Any]] = ()
+    if isinstance(headers, dict):
+        pairs = headers.items()
+    elif isinstance(headers, list):
+        pairs = [(one.get("name"), one.get("value")) for one in headers if isinstance(one, dict)]
+    out: Headers = []
+    for name, values in pairs:
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(name, str) and isinstance(value, str | int | float):
+                out.append((name.lower(), str(value).encode("utf-8", "replace").decode("latin-1")))
+    return out[:100]
+
+
+def as_text(headers: Headers) -> Headers:
+    """The headers of a page that came as text and is UTF-8 now, whatever its charset was."""
+    kind = next((value for name, value in headers if name == "content-type"), "text/html").partition(";")[0].strip()
+    rest = [
+        (name, value) for name, value in headers if name not in ("content-type", "content-encoding", "content-length")
+    ]
+    return [("content-type", f"{kind or 'text/html'}; charset=utf-8"), *rest]

@@ -1,0 +1,136 @@
+"""The providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or the template of a URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from gossamer.collectors.unlocker import brightdata, generic, scraperapi, scrapfly, zenrows, zyte
+from gossamer.collectors.unlocker.interface import Needs, Provider
+from gossamer.config.value_parsers import count, flag, nearest, seconds
+from gossamer.errors import ConfigError
+
+PROVIDERS = {
+    one.name: one
+    for one in (scraperapi.PROVIDER, zenrows.PROVIDER, brightdata.PROVIDER, zyte.PROVIDER, scrapfly.PROVIDER)
+}
+OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
+ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
+"""Options that belong to the account, not to a crawl or a site."""
+AT_ONCE = 5
+"""Calls at once where the setting does not say; what the smallest plans allow."""
+
+
+class Chosen(NamedTuple):
+    """An unlocker as the settings have it. `cost`: the most credits a call may cost, None: as its parameters make it."""
+
+    provider: Provider
+    endpoint: str
+    needs: Needs
+    at_once: int
+    timeout: float
+    cost: int | None
+    options: Mapping[str, str] = {}
+
+    def also(self, text: str) -> Chosen:
+        """The same with a site's options, `render=true&wait_for=.price`, which go before its own. Raises ConfigError in one line."""
+        more = dict(parse_qsl(text, keep_blank_values=True))
+        if not more:
+            return self
+        try:
+            if name := next((name for name in more if name in ACCOUNT), None):
+                raise ValueError(f"{name}= is no site's")
+            return _with(self.provider, {**self.options, **more})._replace(endpoint=self.endpoint)
+        except ValueError as error:
+            raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
+
+    def wanted(self, needs: Needs) -> Needs:
+        """What is asked for, with the most that it may cost."""
+        return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
+
+
+def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
+    """The unlocker that a setting names, with its options. Raises ConfigError in one line."""
+    try:
+        return _chosen(text, shape)
+    except ValueError as error:
+        name = text.partition("?")[0] if "://" not in text else "generic"
+        raise ConfigError(f"unlocker {name[:40]}: {error}") from None
+
+
+def lent(mine: str | None, given: str | None) -> str | None:
+    """The unlocker of a crawl that came from elsewhere, on a worker with one of its own: whom the worker's key goes to is the worker's
+    choice; how a page is got, of the same provider, is the crawl's.
+
+    >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
+    ('zenrows?at_once=20&render=true', 'zyte')
+    """
+    if (
+        mine is None
+        or given is None
+        or "://" in mine.partition("?")[0]
+        or mine.partition("?")[0] != given.partition("?")[0]
+    ):
+        return mine
+    own = dict(parse_qsl(mine.partition("?")[2], keep_blank_values=True))
+    wanted = dict(parse_qsl(given.partition("?")[2], keep_blank_values=True))
+    options = own | {name: value for name, value in wanted.items() if name not in ACCOUNT}
+    return f"{mine.partition('?')[0]}?{urlencode(options)}" if options else mine
+
+
+def _chosen(text: str, shape: Sequence[str]) -> Chosen:
+    if text.startswith(("http://", "https://")):
+        lines = [_line(one) for one in shape]
+        known = (*OPTIONS, *generic.NAMES)
+        for name, _ in lines:
+            if name not in known:
+                raise ValueError(f"its shape knows no {name[:40]}={nearest(name, known)}")
+        provider = generic.provider(text, [one for one in lines if one[0] not in OPTIONS])
+        options = {name: value for name, value in lines if name in OPTIONS}
+    else:
+        name, _, query = text.partition("?")
+        if name not in PROVIDERS:
+            raise ValueError(
+                f"there is no such provider{nearest(name, PROVIDERS)}; there are {', '.join(PROVIDERS)}, or the URL of another"
+            )
+        if shape:
+            raise ValueError("unlocker_shape describes an unlocker that is given as a URL")
+        provider, options = PROVIDERS[name], dict(parse_qsl(query, keep_blank_values=True))
+    return _with(provider, options)
+
+
+def _with(provider: Provider, options: dict[str, str]) -> Chosen:
+    known = [name for name in (*OPTIONS, *provider.extra) if name not in provider.lacks]
+    for name in options:
+        if name not in known:
+            raise ValueError(f"it takes no {name[:40]}={nearest(name, known)}")
+    for name in provider.needed:
+        if not options.get(name):
+            raise ValueError(f"it needs {name}=, as in {provider.name}?{name}=NAME")
+    endpoint = options.get("endpoint") or provider.endpoint
+    if not re.fullmatch(r"https?://[^\s@]+", endpoint):
+        raise ValueError("endpoint= is an http(s) URL without a password")
+    needs = Needs(
+        "", render=flag(options.get("render", "false")), country=options.get("country") or None,
+        wait_for=options.get("wait_for") or None, session=options.get("session") or None,
+        extra={name: value for name, value in options.items() if name in provider.extra},
+    )  # fmt: skip
+    cost = options.get("cost")
+    made = Chosen(
+        provider, endpoint, needs, count(1, 10_000, options.get("at_once", AT_ONCE)),
+        seconds(options["timeout"]) if "timeout" in options else provider.timeout,
+        None if cost is None else count(1, 1_000_000, cost), options,
+    )  # fmt: skip
+    provider.request(
+        made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
+    )  # what cannot go together is told now
+    return made
+
+
+def _line(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"its shape is NAME=VALUE, not {text[:40]!r}")
+    return name.strip(), value.strip()

@@ -1,0 +1,97 @@
+"""Secrets that settings refer to: `${env:NAME}`, `${file:PATH}`. Most are put in when the settings are read; some stay references."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
+
+from gossamer.config.redaction import Secret, register
+from gossamer.errors import ConfigError
+
+KEPT = ("unlocker_key", "session_key")
+"""Settings that stay references: what they name is read where it is needed, and travels nowhere."""
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
+
+
+class Given(Protocol):
+    """A value and where it was written (`settings.Given`)."""
+
+    @property
+    def where(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> object: ...
+
+
+def revealed(one: Given, env: Mapping[str, str], in_file: bool) -> object:
+    """The value with its references to secrets put in; within a URL a secret is percent-encoded. Raises ValueError."""
+    value = one.value
+    if one.name in KEPT:
+        own = one.where in env and env[one.where] == value and not _REFERENCE.search(str(value))
+        return f"${{env:{one.where}}}" if own else value
+    bare = _REFERENCE.sub("", str(value))
+    if one.name.startswith("unlocker") and bare != str(value):
+        raise ValueError("a key does not belong here: write {key}, and unlocker_key says where it is")
+    if (
+        one.name in ("store", "broker", "cold")
+        and in_file
+        and re.search(r"://[^/@]*:[^/@]+@|[?&]sentinel_password=[^&]", bare)
+    ):
+        raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
+
+    def put(text: str, found: re.Match[str]) -> str:
+        secret = _read(found[1], found[2], env)
+        register(secret)
+        return quote(secret, safe="") if "://" in text[: found.start()] else secret
+
+    def filled(text: object) -> object:
+        return _REFERENCE.sub(partial(put, text), text) if isinstance(text, str) else text
+
+    return [filled(part) for part in value] if isinstance(value, list | tuple) else filled(value)
+
+
+def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) -> Secret:
+    """The secret that a setting refers to. Raises ConfigError where there is none."""
+    found = _REFERENCE.fullmatch(reference)
+    try:
+        value = _read(found[1], found[2], os.environ if environ is None else environ) if found else ""
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not value:
+        raise ConfigError(f"{name}: {reference} is empty")
+    return Secret(value)
+
+
+def refers(text: str) -> bool:
+    """Whether a text has a reference in it."""
+    return _REFERENCE.search(text) is not None
+
+
+def put_in(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """The text with what it refers to. Raises ValueError where there is none, or nothing in it."""
+    env = os.environ if environ is None else environ
+
+    def value(found: re.Match[str]) -> str:
+        if not (read := _read(found[1], found[2], env)):
+            raise ValueError(f"{found[0]} is empty")
+        register(read)
+        return read
+
+    return _REFERENCE.sub(value, text)
+
+
+def _read(kind: str, name: str, env: Mapping[str, str]) -> str:
+    if kind == "env":
+        if name not in env:
+            raise ValueError(f"the environment has no {name}")
+        return env[name]
+    try:
+        return Path(name).expanduser().read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the file {name} cannot be read: {getattr(error, 'strerror', None) or 'no text'}") from None

@@ -1,0 +1,340 @@
+"""The settings: flat, few, named as the options of `gossamer crawl`; read once, then frozen.
+
+`load` puts them together: the defaults, `gossamer.toml`, the environment (`GOSSAMER_DELAY`), `-s delay=2`, the options;
+what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`, never written into the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer import __version__
+from gossamer.config import value_parsers
+from gossamer.config.redaction import MASK, mask, register_in
+from gossamer.config.secret_refs import KEPT, revealed
+from gossamer.errors import ConfigError, GossamerError, UsageError
+from gossamer.model.proxy import ROTATIONS
+
+FILE = "gossamer.toml"
+PREFIX = "GOSSAMER_"
+PROJECT = "https://pypi.org/project/gossamer/"
+PAGES_OF_A_HOST = 10_000
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, read and checked; `ABOUT` says what each means. Times in seconds, sizes in bytes."""
+
+    store: str | None = None
+    data: str = ".gossamer"
+    cold: str | None = None
+    user_agent: str | None = None
+    contact: str | None = None
+    scope: str = "host"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    depth: int = 50
+    limit: int | None = None
+    time_limit: float | None = None
+    size_limit: int | None = None
+    delay: tuple[float, float] | None = None
+    """Shortest and longest of a range; None: learned from the host."""
+    per_host: int = 1
+    polite_by: str = "host"
+    rate: float | None = None
+    lane: str = "http"
+    region: str | None = None
+    retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
+    concurrency: int = 64
+    processes: int | str = 1
+    """A number, or `auto`."""
+    ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
+    browser: tuple[str, ...] = ("any",)
+    session: float = 3600.0
+    session_key: str | None = None
+    """Where it is, never the key."""
+    proxies: tuple[str, ...] = ()
+    rotation: str = "request"
+    proxy_check: str | None = None
+    chromium: str | None = None
+    browser_pages: int = 4
+    ignore_robots: bool = False
+    allow_private: tuple[str, ...] = ()
+    allow_port: tuple[int, ...] = ()
+    host_pages: int | None = None
+    host_bytes: int | None = None
+    host_time: float | None = None
+    seen: str = "default"
+    drop_parameters: tuple[str, ...] = ()
+    duplicates: str = "off"
+    timeout: float = 30.0
+    max_size: int = 16 << 20
+    cache: str | None = None
+    http2: bool = True
+    ca_file: str | None = None
+    unlocker: str | None = None
+    unlocker_key: str | None = None
+    """Where the key is, never the key."""
+    unlocker_shape: tuple[str, ...] = ()
+    credits: int | None = None
+    credits_daily: int | None = None
+    broker: tuple[str, ...] = ()
+    sites: str = "."
+    slice: float = 60.0
+    recycle_slices: int = 200
+    recycle_time: float = 4 * 3600.0
+    recycle_memory: int = 600 << 20
+
+    @property
+    def agent(self) -> str:
+        """The User-Agent header in force."""
+        return self.user_agent or f"gossamer/{__version__} (+{self.contact or PROJECT})"
+
+    @property
+    def page_cap(self) -> int:
+        """Page cap of a discovered host as the frontier wants it: negative when it was given, then it is flat."""
+        return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
+
+
+class About(NamedTuple):
+    """One setting as a person writes it: how it is read, its JSON types, what it means."""
+
+    read: Callable[[Any], Any]
+    types: str
+    text: str
+
+
+_MOST = 1 << 53
+_LIST = "array string"
+ABOUT: dict[str, About] = {
+    "store": About(
+        value_parsers.store,
+        "string",
+        "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// (docs/stores.md); none: its own in `data`",
+    ),
+    "data": About(value_parsers.line, "string", "folder for the store, the logs and the state of crawls"),
+    "cold": About(
+        value_parsers.cold,
+        "string",
+        "where the URLs of long queues wait: sqlite: in `data` (with the store of `data` the default), redis://HOST:PORT of "
+        "a server that keeps them on its disk, or off; ?hot=N: beyond so many of a host and priority (512)",
+    ),
+    "user_agent": About(
+        value_parsers.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"
+    ),
+    "contact": About(value_parsers.line, "string", "URL or e-mail address named in the default user agent"),
+    "scope": About(
+        partial(value_parsers.one_of, value_parsers.SCOPES),
+        "string",
+        "links followed: page, prefix, host, domain or any",
+    ),
+    "include": About(value_parsers.patterns, _LIST, "only URLs in which one of these regular expressions is found"),
+    "exclude": About(value_parsers.patterns, _LIST, "no URL in which one of these regular expressions is found"),
+    "depth": About(partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"),
+    "limit": About(partial(value_parsers.count, 1, _MOST), "integer", "most pages of the crawl"),
+    "time_limit": About(
+        value_parsers.span, "number string", "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count"
+    ),
+    "size_limit": About(value_parsers.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"),
+    "delay": About(
+        value_parsers.delay, "number string", "seconds from start to start at one host, or a range 5-10; none: learned"
+    ),
+    "per_host": About(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
+    "polite_by": About(
+        partial(value_parsers.one_of, value_parsers.POLITE_BY),
+        "string",
+        "what shares one politeness budget: host, domain or ip (address)",
+    ),
+    "rate": About(value_parsers.rate, "number", "most requests a second of the whole crawl"),
+    "lane": About(value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"),
+    "region": About(
+        value_parsers.label,
+        "string",
+        "of a crawl: where its hosts are asked from; of a worker: where it is. None: no matter",
+    ),
+    "retries": About(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
+    "concurrency": About(partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"),
+    "processes": About(value_parsers.processes, "integer string", "processes; auto: one a core"),
+    "ladder": About(
+        value_parsers.ladder,
+        _LIST,
+        "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), unlocker (an API); blocks climb",
+    ),
+    "browser": About(
+        value_parsers.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
+    ),
+    "session": About(
+        value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"
+    ),
+    "session_key": About(
+        value_parsers.reference, "string", "where the key is that seals log-ins: ${env:NAME} or ${file:PATH}"
+    ),
+    "proxies": About(value_parsers.words, _LIST, "files of proxies; with them nothing goes out without one"),
+    "rotation": About(
+        partial(value_parsers.one_of, ROTATIONS),
+        "string",
+        "when another proxy is taken: for each request, session or host",
+    ),
+    "proxy_check": About(
+        value_parsers.page,
+        "string",
+        "URL that each proxy must bring in the background, and behind a blank a text that is in it",
+    ),
+    "chromium": About(value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"),
+    "browser_pages": About(partial(value_parsers.count, 1, 64), "integer", "pages at once in a process's browser"),
+    "ignore_robots": About(value_parsers.flag, "boolean", "do not ask for robots.txt"),
+    "allow_private": About(
+        value_parsers.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"
+    ),
+    "allow_port": About(value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),
+    "host_pages": About(
+        partial(value_parsers.count, 1, _MOST),
+        "integer",
+        "most pages of a host that is no seed's; none: up to 10,000 by its standing",
+    ),
+    "host_bytes": About(
+        value_parsers.size, "integer string", "most bytes of bodies of one host as received, or as 10M"
+    ),
+    "host_time": About(
+        value_parsers.span,
+        "number string",
+        "longest time from a host's first request on, the crawl being at work, or as 5m",
+    ),
+    "seen": About(
+        partial(value_parsers.one_of, value_parsers.SEEN),
+        "string",
+        "how seen URLs are kept: default, exact, or bloom (smallest)",
+    ),
+    "drop_parameters": About(
+        value_parsers.words, _LIST, "query parameters that make no difference, beyond tracking ones"
+    ),
+    "duplicates": About(
+        value_parsers.duplicates,
+        "string",
+        "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
+    ),
+    "timeout": About(value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"),
+    "max_size": About(
+        value_parsers.size,
+        "integer string",
+        "largest body in bytes as received, or as 16M; decoded it may be twice that",
+    ),
+    "cache": About(value_parsers.line, "string", "folder in which pages are kept: fetched once, then replayed"),
+    "http2": About(value_parsers.flag, "boolean", "speak HTTP/2 where the server does"),
+    "ca_file": About(value_parsers.file, "string", "file of trusted certificates (PEM) instead of the system's"),
+    "unlocker": About(
+        value_parsers.line,
+        "string",
+        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with ?options, or the URL of another",
+    ),
+    "unlocker_key": About(value_parsers.reference, "string", "where its key is: ${env:NAME} or ${file:PATH}"),
+    "unlocker_shape": About(
+        value_parsers.texts, _LIST, "what is sent to an unlocker given as a URL, and where its answer has what"
+    ),
+    "credits": About(
+        partial(value_parsers.count, 0, _MOST), "integer", "most credits of the unlocker that the crawl spends"
+    ),
+    "credits_daily": About(
+        partial(value_parsers.count, 0, _MOST), "integer", "most credits that all crawls spend there a day (UTC)"
+    ),
+    "broker": About(
+        partial(value_parsers.words, between=value_parsers.URLS),
+        _LIST,
+        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
+    ),
+    "sites": About(value_parsers.line, "string", "folder in which a worker of a fleet has its site files"),
+    "slice": About(
+        value_parsers.span, "number string", "how long a worker of a fleet crawls before it looks whether to go on"
+    ),
+    "recycle_slices": About(
+        partial(value_parsers.count, 1, 1_000_000), "integer", "slices after which a process of a worker is replaced"
+    ),
+    "recycle_time": About(value_parsers.span, "number string", "time after which a process of a worker is replaced"),
+    "recycle_memory": About(
+        value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
+    ),
+}
+
+
+class Given(NamedTuple):
+    """A value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
+
+    where: str
+    name: str
+    value: object
+
+
+def load(
+    given: Iterable[Given] = (), *, folder: str | os.PathLike[str] = ".", environ: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force; `given` are `-s` and options, the later ones win. `folder`: where gossamer.toml may lie.
+
+    Raises ConfigError naming the source and the nearest setting; UsageError for an option (`--delay`).
+    """
+    env = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    for one in (*_of_file(Path(folder)), *_of_environment(env), *given):
+        kind: type[GossamerError] = UsageError if one.where.startswith("--") else ConfigError
+        if one.name not in ABOUT:
+            meant = value_parsers.nearest(one.name, ABOUT) or ": gossamer config schema names all"
+            raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
+        try:
+            value = revealed(one, env, one.where.endswith(FILE))
+            for text in value if isinstance(value, list | tuple) else (value,):
+                register_in(str(text))
+            values[one.name] = ABOUT[one.name].read(value)
+        except ValueError as error:
+            shown = MASK if one.name in KEPT else mask(str(one.value))
+            raise kind(f"{one.where}: {one.name} = {shown}: {error}") from None
+    return Settings(**values)
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The settings as plain values with secrets masked; `user_agent` is the one in force."""
+    plain = msgspec.to_builtins(settings)
+    plain["user_agent"] = settings.agent
+    return {name: _masked(value) for name, value in plain.items()}
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_masked(one) for one in value]
+    return mask(value) if isinstance(value, str) else value
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of gossamer.toml."""
+    properties = {}
+    for name, default in msgspec.to_builtins(Settings()).items():
+        types = ABOUT[name].types.split()
+        properties[name] = {"type": types if len(types) > 1 else types[0], "description": ABOUT[name].text}
+        if default is not None:
+            properties[name]["default"] = list(default) if isinstance(default, tuple) else default
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": FILE, "type": "object",
+        "additionalProperties": False, "properties": properties,
+    }  # fmt: skip
+
+
+def _of_file(folder: Path) -> list[Given]:
+    import tomllib
+
+    path = folder / FILE
+    try:
+        found = tomllib.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    return [Given(str(path), name, value) for name, value in found.items()]
+
+
+def _of_environment(env: Mapping[str, str]) -> list[Given]:
+    return [Given(k, k.removeprefix(PREFIX).lower(), v) for k, v in sorted(env.items()) if k.startswith(PREFIX) and v]

@@ -1,0 +1,229 @@
+"""The crawls that one process of a worker works on, all on one loop, each by its weight."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from typing import NamedTuple
+
+from gossamer.app import job_payload
+from gossamer.app.job import Setup
+from gossamer.app.login_setup import seal_of
+from gossamer.app.wiring import Bench, limiter_of
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
+from gossamer.fleet.fair_share import Fair
+from gossamer.fleet.finalize import Ending
+from gossamer.fleet.heartbeat import Sign
+from gossamer.fleet.load import Load
+from gossamer.fleet.missing_sites import Lacking
+from gossamer.fleet.site_versions import Versions
+from gossamer.frontier.crawls import OUTCOMES, Crawls
+from gossamer.frontier.producer_positions import unread
+from gossamer.state.fleet_crawls import Task, Tasks
+from gossamer.store.store import Store
+
+log = logging.getLogger("gossamer.worker")
+
+LOOK = 1.0
+"""Seconds between looks at the crawls that there are."""
+DRAIN = 12.0
+"""Seconds that a crawl which ended has to settle what is under way here."""
+AGAIN = 10.0
+"""Seconds that a crawl which could not be worked on is left alone by this process."""
+
+
+class Me(NamedTuple):
+    """Whose process this is."""
+
+    name: str
+    settings: Settings
+    stopping: Callable[[], bool]
+    """Whether the worker was told to stop or drain; cheap."""
+    lanes: tuple[str, ...] = ("http",)
+
+
+class At:
+    """A crawl that this process works on."""
+
+    def __init__(self, bench: Bench, task: Task, sign: Sign, lacks: dict[str, str]) -> None:
+        self.sign, self.lacks = sign, lacks
+        self.bench, self.began, self.revision = bench, task.began, task.revision
+        self.work: asyncio.Task[str] | None = None
+
+
+class Works:
+    """The crawls that this process works on; what stays of them between slices are caches and connections."""
+
+    def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
+        self.me, self._own = me, secrets.token_hex(6)
+        self.limiter = limiter_of(me.settings.concurrency)
+        self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
+        self._store, self._halt = store, halt
+        self._fair = Fair(lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4))
+        self._tasks, self._ending, self._versions = Tasks(store), Ending(store), Versions(store, me.settings)
+        self._lacking = Lacking(store, me.name, self._versions)
+        self._seal = cache(partial(seal_of, me.settings, store))
+        self._at: dict[str, At] = {}
+        self._shy: dict[str, float] = {}
+
+    async def look(self) -> None:
+        """Join the crawls that run, leave those that ended, help to end those that shall."""
+        await self._store.check_same()
+        tasks = {task.name: task for task in await self._tasks.tasks()}
+        for name in self._at.keys() - tasks.keys():
+            await self._leave(name)
+        for name in self._lacking.crawls - tasks.keys():
+            await self._lacking.say(name, {})
+        for task in tasks.values():
+            if task.name in self._at and self._at[task.name].began != task.began:
+                await self._drop(task.name)
+            if task.state == "running":
+                await self._join(task)
+            elif task.name in self._at and task.state == "ending":
+                await self._leave(task.name)
+            elif task.state != "ending" or not await self._lacking.leaves(task, self._setup):
+                await self._ending.look(task, self._setup)
+
+    async def _join(self, task: Task) -> None:
+        """Work on a crawl, unless this process does so already or cannot."""
+        at, now = self._at.get(task.name), time.monotonic()
+        if at is not None:
+            self._fair.share(task.name, task.weight)  # also in the middle of a slice
+            await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
+        if self._shy.get(task.name, 0) > now or (at is not None and at.work is not None and not at.work.done()):
+            return
+        if at is not None and at.work is not None:
+            await self._ended(task, at)
+            return
+        try:
+            if at is None or at.revision != task.revision or not self._versions.same(task, at.bench, at.lacks):
+                if at is not None:
+                    await self._leave(task.name)
+                at = await self._begin(task)
+        except GossamerError as error:
+            if isinstance(error, StoreError):
+                raise
+            await self._refuse(task.name, str(error))
+            return
+        await self._lacking.say(task.name, at.lacks)
+        limit = at.bench.setup.job.settings.time_limit
+        at.bench.setup.deadline = None if limit is None else now + limit - task.spent
+        self._fair.share(task.name, task.weight)
+        at.work = asyncio.create_task(at.bench.run())
+
+    async def _begin(self, task: Task) -> At:
+        segment = job_payload.segment(self._own, task.name)
+        setup = await self._setup(task, segment)
+        lacks = await self._versions.check(task, setup)
+        await asyncio.to_thread(job_payload.folders, setup)
+        sign = Sign(self._store, task.name, segment)
+        await sign.give()
+        bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
+                      lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours,
+                      limiter=self.limiter)  # fmt: skip
+        await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
+        self._at[task.name] = At(bench, task, sign, lacks)
+        return self._at[task.name]
+
+    async def _setup(self, task: Task, segment: str) -> Setup:
+        raw = await self._tasks.job(task.name)
+        if raw is None:
+            raise ConfigError(f"crawl {task.name} was removed")
+        return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
+
+    async def _ended(self, task: Task, at: At) -> None:
+        """A crawl's work ended by itself within a slice."""
+        assert at.work is not None
+        work, at.work = at.work, None
+        try:
+            outcome = work.result()
+        except StoreError:
+            raise
+        except NoProxyLeft as error:
+            log.error("crawl %s: %s", task.name, error)
+            await self._tasks.turn(task.name, "running", "ending", str(error), ends_as="failed")
+            return
+        except GossamerError as error:
+            await self._leave(task.name)
+            await self._refuse(task.name, str(error))
+            return
+        except Exception:
+            log.exception("crawl %s: a bug was met; it is tried again in %d s", task.name, AGAIN)
+            await self._leave(task.name)
+            self._shy[task.name] = time.monotonic() + AGAIN
+            return
+        if at.revision != task.revision:
+            return  # it was submitted again: other limits hold
+        if outcome in OUTCOMES:
+            await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
+        elif outcome == "finished" and await all_given(self._store, task.name):
+            await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
+        elif outcome == "finished":
+            self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
+
+    async def _refuse(self, name: str, why: str) -> None:
+        """Do no work for a crawl for a while, and say why."""
+        await self._lacking.say(name, {"": why})
+        self._shy[name] = time.monotonic() + AGAIN
+
+    async def _leave(self, name: str) -> None:
+        """Let go of a crawl: its part of the outputs is closed."""
+        at = self._at.pop(name)
+        self._fair.drop(name)
+        if at.work is not None:
+            await asyncio.wait([at.work], timeout=DRAIN)
+            at.work.cancel()
+            await asyncio.gather(at.work, return_exceptions=True)
+        try:
+            await at.bench.outputs.finish()
+        except GossamerError as error:
+            log.warning("crawl %s: its outputs could not be closed: %s", name, error)
+        finally:
+            await at.bench.close()
+        await at.sign.end()
+
+    async def _drop(self, name: str) -> None:
+        """Forget a crawl: what is known of it here is not to be trusted. Nothing is committed by that."""
+        at = self._at.pop(name)
+        self._fair.drop(name)
+        if at.work is not None:
+            at.work.cancel()
+            await asyncio.gather(at.work, return_exceptions=True)
+        await at.bench.close()
+
+    async def rest(self, broken: bool) -> None:
+        """The end of a slice: what is under way ends, what was not begun goes back.
+
+        After a surprise, and when the store was away (`broken`: it may have come back without its last second), what we
+        remember of a crawl is not to be trusted: it is dropped.
+        """
+        self._lacking.slice()
+        for name, at in list(self._at.items()):
+            work, at.work = at.work, None
+            error = None if work is None else (await asyncio.gather(work, return_exceptions=True))[0]
+            if isinstance(error, BaseException):
+                log.warning("crawl %s: %s", name, error)
+            if broken or isinstance(error, BaseException):
+                await self._drop(name)
+
+    async def beat(self) -> None:
+        """Say that this process still writes its parts of the outputs."""
+        for at in list(self._at.values()):
+            await at.sign.give()
+
+    async def close(self, *, forget: bool = False) -> None:
+        """Leave all crawls, or (`forget`) drop them: their leases run out."""
+        for name in list(self._at):
+            with contextlib.suppress(GossamerError):
+                await (self._drop(name) if forget else self._leave(name))
+
+
+async def all_given(store: Store, crawl: str) -> bool:
+    """Whether all seeds are in, those of long lists, too."""
+    return (await Crawls(store).need(crawl)).seeded and not await unread(store, crawl)

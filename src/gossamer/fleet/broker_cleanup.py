@@ -1,0 +1,193 @@
+"""What dead workers leave in a broker: messages for slots that are over, mailboxes, messages in hands that are gone, queues.
+
+Only what is surely ours and surely of no use: a broker may be shared. A message is of no use when its ticket is not the one that its
+slot waits for; a mailbox, when the store has a record of its worker and no sign of it for the age. RabbitMQ takes mailboxes and what
+was in a dead worker's hands away by itself; Redis does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from gossamer.app.cleanup import DAY, Part, Scene
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, StoreError
+from gossamer.fleet import brokers
+from gossamer.fleet.broker_urls import all_of
+from gossamer.state.cleanup_scan import Found
+from gossamer.state.slots import Slots
+from gossamer.state.workers import GONE, WORKERS, Worker
+
+TASK = "gossamer.slice"
+MOST = 1000
+"""Messages of a lane looked at in one go."""
+_BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
+
+
+class Held(NamedTuple):
+    """A message that was looked at; `away` removes it, `back` puts it where it was."""
+
+    slot: tuple[str, int, str] | None
+    """Lane, number, ticket; None: it is not ours."""
+    size: int
+    away: Callable[[], object]
+    back: Callable[[], object]
+
+
+async def queues(scene: Scene, age: float) -> Found:
+    """Remove or count it. A broker that does not answer is left for another time, unless this part alone was asked for."""
+    try:
+        kombu = brokers.library()
+    except ImportError:  # this machine is of no fleet
+        return Found()
+    try:
+        where = broker(scene.settings)
+    except ConfigError:
+        if scene.asked:
+            raise
+        where = None
+    if where is None:
+        return Found()
+    raw = await scene.broom.do(scene.store.client.hgetall(WORKERS))
+    crew = [Worker.of(name, record) for name, record in raw.items()]
+    gone = [one for one in crew if one.state != "unread" and scene.broom.now - one.beat >= max(age, 2 * GONE)]
+    lanes = {lane for one in crew for lane in one.lanes} | {"http"}
+    connection = kombu.Connection(where[0], transport_options=where[1], connect_timeout=5)
+    try:
+        await asyncio.to_thread(connection.ensure_connection, max_retries=1, interval_start=0.2, timeout=5)
+        found = await _messages(scene, connection, lanes)
+        empty = lanes - {lane for one in crew if one not in gone for lane in one.lanes} - {"http"}
+        rest = asyncio.to_thread(_rest, connection, {one.name for one in gone}, empty, scene.broom.dry)
+        return found + await rest
+    except (kombu.exceptions.OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
+        if scene.asked:
+            raise StoreError(f"the broker does not answer, or not as it must: {brokers.plain(error)}") from None
+        return Found()
+    finally:
+        await asyncio.to_thread(connection.release)
+
+
+PART = Part("what dead workers left in the broker", DAY, queues)
+
+
+def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
+    """The fleet's brokers as kombu wants them; None without a fleet. Raises ConfigError."""
+    given = settings.broker or ((settings.store,) if settings.store else ())
+    if not given:
+        return None
+    urls, options = all_of(given)
+    return ";".join(urls), {"socket_timeout": 10, "socket_connect_timeout": 5, **options}
+
+
+async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Found:
+    """Messages whose ticket is over: those in the hands of dead workers, then those of each lane."""
+    found = Found()
+    for look in (partial(_unacked, connection), *(partial(_queued, connection, lane) for lane in sorted(lanes))):
+        held = await asyncio.to_thread(_all, look)
+        for one in held:
+            stale = one.slot is not None and not await Slots(scene.store).waits(*one.slot)
+            found += Found(int(stale), one.size * stale)
+            await asyncio.to_thread(one.away if stale and not scene.broom.dry else one.back)
+    return found
+
+
+def _all(look: Callable[[], Iterator[Held]]) -> list[Held]:
+    return list(look())
+
+
+def _queued(connection: Any, lane: str) -> Iterator[Held]:
+    """The messages of a lane, taken out for now."""
+    channel = connection.channel()
+    try:
+        channel.queue_declare(lane, passive=True)
+    except connection.channel_errors:
+        return
+    queue = brokers.library().Queue(lane, channel=channel)
+    for _ in range(MOST):
+        message = queue.get(no_ack=False)
+        if message is None:
+            return
+        with contextlib.suppress(ValueError):
+            slot = _slot(message.headers or {}, message.body)
+        yield Held(slot, len(message.body), message.ack, message.requeue)
+
+
+def _unacked(connection: Any) -> Iterator[Held]:
+    """Messages in the hands of workers, where the broker does not take them back itself."""
+    if (client := _redis(connection)) is None:
+        return
+    for tag, raw in client.hscan_iter("unacked"):
+        with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
+            message = json.loads(raw)[0]
+            slot = _slot(message["headers"], base64.b64decode(message["body"]))
+            yield Held(slot, len(raw), partial(_let_go, client, tag), _leave)
+
+
+def _leave() -> None:
+    """It stays in those hands."""
+
+
+def _let_go(client: Any, tag: bytes) -> None:
+    pipe = client.pipeline()
+    pipe.zrem("unacked_index", tag)
+    pipe.hdel("unacked", tag)
+    pipe.execute()
+
+
+def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Found:
+    """Mailboxes of workers that are gone, marks of messages that are not there, empty queues of lanes that nobody serves."""
+    client = _redis(connection)
+    if client is None:
+        return sum((_lane(connection, lane, dry) for lane in lanes), Found())
+    key, found = f"{_BINDING}{_MAILBOX[1:]}", Found()
+    boxes = [one for one in client.smembers(key) if one.split(_APART)[-1].decode().removesuffix(_MAILBOX) in gone]
+    marks = client.zrange("unacked_index", 0, -1)
+    there = client.hmget("unacked", marks) if marks else []
+    lost = [mark for mark, message in zip(marks, there, strict=True) if message is None]
+    keys = [
+        f"{kind}{lane}" for lane in lanes if not client.exists(lane) for kind in (_BINDING, "_kombu.binding_permanent.")
+    ]
+    keys = [one for one in keys if client.exists(one)]
+    found = Found(len(boxes) + len(lost) + len(keys), sum(map(len, [*boxes, *lost, *keys])))
+    for do, what in ((client.srem, boxes), (client.zrem, lost)):
+        if what and not dry:
+            do(key if do == client.srem else "unacked_index", *what)
+    if keys and not dry:
+        client.delete(*keys)
+    return found
+
+
+def _lane(connection: Any, lane: str, dry: bool) -> Found:
+    """The queue of a lane at RabbitMQ, which judges itself whether it is empty and unused."""
+    channel = connection.channel()
+    try:
+        state = channel.queue_declare(lane, passive=True)
+        if state.message_count or state.consumer_count:
+            return Found()
+        if not dry:
+            channel.queue_delete(lane, if_unused=True, if_empty=True)
+    except connection.channel_errors:
+        return Found()
+    return Found(1, 0)
+
+
+def _redis(connection: Any) -> Any:
+    """kombu's client where the broker speaks Redis, else None."""
+    return connection.default_channel.client if connection.transport.driver_type == "redis" else None
+
+
+def _slot(headers: dict[str, Any], body: Any) -> tuple[str, int, str] | None:
+    """The slot of one of our messages; None for those of others and of other versions. Raises ValueError."""
+    if headers.get("task") != TASK:
+        return None
+    words = json.loads(body)[0]
+    match words:
+        case [1, str(lane), int(slot), str(ticket)]:
+            return lane, slot, ticket
+    return None

@@ -1,0 +1,137 @@
+"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs, then the state is set."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from gossamer import sites as site_files
+from gossamer.app import job_payload
+from gossamer.app.gate_setup import conclude, ended
+from gossamer.app.job import Setup
+from gossamer.app.sink_setup import outputs
+from gossamer.app.wiring import policy
+from gossamer.errors import ConfigError, GossamerError, SinkAway
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.policy import Policy
+from gossamer.frontier.producer_positions import fed_now
+from gossamer.frontier.removal import drop_queue
+from gossamer.frontier.stats import Census
+from gossamer.frontier.verbs import Frontier
+from gossamer.model.interfaces import HistorySink
+from gossamer.state.fleet_crawls import Task, Tasks
+from gossamer.state.slots import Slots
+from gossamer.state.workers import Crew
+from gossamer.store.keys import tag
+from gossamer.store.store import Store
+from gossamer.worker.outputs import Outputs
+
+log = logging.getLogger("gossamer.worker")
+
+ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
+SWEEP = 5.0
+"""Seconds between looks for claims whose worker died."""
+SetupOf = Callable[[Task, str], Awaitable[Setup]]
+"""The setup of a crawl for the process with this segment."""
+
+
+class Ending:
+    """Ends crawls of the fleet; any process may, one at a time does."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._tasks, self._census = store, Tasks(store), Census(store)
+        self._swept = dict[str, float]()
+
+    async def look(self, task: Task, setup_of: SetupOf) -> None:
+        """Take a crawl that is to end one step further, if its time has come."""
+        if task.state in ENDS:
+            if await self._census.in_flight(task.name):
+                await self._sweep(task, setup_of)
+                return
+            if task.state == "cancelling":
+                if await fed_now(self._store, task.name):
+                    return  # a `submit` that adds to it sees the state within a second and stops, or its lease runs out
+                await drop_queue(self._store, task.name)
+            _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
+            await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
+        elif task.state == "ending":
+            async with Slots(self._store).lead(f"end {task.name}") as mine:
+                if mine and await self._sealed(task, setup_of):
+                    ends_as = task.ends_as or "finished"
+                    if ends_as == "finished":
+                        await self._conclude(task, setup_of)
+                    _, reason = await Crawls(self._store).state(task.name)
+                    await self._tasks.turn(task.name, "ending", ends_as, reason)
+
+    async def _sweep(self, task: Task, setup_of: SetupOf) -> None:
+        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins to while it is to end."""
+        if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
+            return
+        self._swept[task.name] = time.monotonic()
+        try:
+            how = policy((await setup_of(task, "")).job.settings)
+        except ConfigError:  # no key for it here
+            how = Policy()
+        await Frontier(self._store, task.name, how).everywhere.sweep()
+
+    async def _conclude(self, task: Task, setup_of: SetupOf) -> None:
+        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more are deleted."""
+        try:
+            setup = await setup_of(task, "")
+            sites = site_files.load_all(setup.job.targets, setup.job.args, ())
+            tables = outputs(setup, sites)[1] if sites else []
+
+            async def each(work: Callable[[HistorySink], None]) -> None:
+                for table in tables:
+                    if isinstance(table, HistorySink):
+                        await asyncio.to_thread(work, table)
+
+            try:
+                await conclude(setup, self._store, sites, each, whole=True)
+            finally:
+                for table in tables:
+                    await asyncio.to_thread(table.close)
+            await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
+        except GossamerError as error:
+            log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
+
+    async def _sealed(self, task: Task, setup_of: SetupOf) -> bool:
+        """Whether all parts are closed: each process closes its own, and here those of dead processes are."""
+        left = await self._segments(task.name)
+        crew = Crew(self._store)
+        for segment in left:
+            if not await crew.name(f"{task.name}/{segment}", "seal"):
+                return False  # its process lives, and will close it
+        for segment in left:
+            try:
+                await self._seal(await setup_of(task, segment))
+            except SinkAway as error:  # rows wait for a store: they are sent before the crawl has ended
+                log.warning("crawl %s: %s", task.name, error)
+                return False
+            except GossamerError as error:
+                log.warning("crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error)
+            await crew.unname(f"{task.name}/{segment}", "seal")
+        return True
+
+    async def _seal(self, setup: Setup) -> None:
+        files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args, ()))
+        frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
+        lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
+        parts: Any = Outputs(frontier, lock=lock, files=files, tables=tables)
+        try:
+            await parts.finish()
+        finally:
+            parts.release()
+
+    async def _segments(self, name: str) -> set[str]:
+        """The processes that wrote parts of a crawl's outputs."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket in range(self._store.buckets):
+            pipe.hkeys(f"{tag(bucket)}{name}:f")
+        found = await self._store.guard(pipe.execute())
+        return job_payload.segments([path.decode() for paths in found for path in paths])

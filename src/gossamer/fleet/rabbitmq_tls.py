@@ -1,0 +1,30 @@
+"""RabbitMQ over TLS: kombu's transport, with a certificate that is checked, its name, too, as that of a store is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES, pyamqp
+from kombu.utils.url import parse_ssl_cert_reqs
+
+from gossamer.fleet.broker_urls import TLS
+
+
+class Transport(pyamqp.SSLTransport):
+    """Each broker of a list has options of its own, and its own name."""
+
+    def establish_connection(self) -> Any:
+        """Connect."""
+        client: Any = self.client
+        host = client.hostname or "localhost"
+        given = (client.transport_options or {}).get(TLS, {}).get(f"{host}:{client.port or self.default_ssl_port}", {})
+        client.ssl = {
+            "ca_certs": given.get("ssl_ca_certs"), "certfile": given.get("ssl_certfile"), "keyfile": given.get("ssl_keyfile"),
+            "cert_reqs": parse_ssl_cert_reqs(given.get("ssl_cert_reqs", "required")),
+        }  # fmt: skip
+        if given.get("ssl_check_hostname", True):
+            client.ssl["server_hostname"] = host
+        return super().establish_connection()  # type: ignore[no-untyped-call] # kombu leaves it so
+
+
+TRANSPORT_ALIASES["amqps"] = f"{__name__}:Transport"

@@ -1,0 +1,107 @@
+"""What a process of a fleet holds, in a file that it alone has locked: who can lock it knows that it died, and its claims go back at once.
+
+The kernel ends the lock with the process, however that ends; one that only stands still keeps it. Without the file (another machine,
+an earlier start of this one, no Linux) the leases run out, after 30 s.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gossamer.config.data_files import open_file
+from gossamer.model.visit import Claim
+
+Name = tuple[int, int]
+"""Bucket and token of a claim."""
+_ENTRY = struct.Struct("<QQ")
+FULL = 4096
+"""New entries after which the file is written anew, with what is held."""
+
+
+class Ledger:
+    """The claims that one process holds; `folder` is that of its crawl's data, `segment` names the process."""
+
+    def __init__(self, folder: Path, segment: str) -> None:
+        self._folder, self._fd, self._entries = folder, -1, 0
+        boot = _boot()
+        self._path = folder / f"held-{boot}-{segment}" if boot and segment else None
+
+    def open(self) -> None:
+        """Begin. The file has its name once it is locked, so nobody takes it for a dead one's."""
+        if self._path is not None and self._fd < 0:
+            aside = self._path.with_name(f".{self._path.name}")
+            self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            aside.rename(self._path)
+
+    def note(self, claims: Iterable[Claim], held: Iterable[Name]) -> None:
+        """New claims, which are among those `held` now."""
+        if self._fd < 0:
+            return
+        entries = b"".join(_ENTRY.pack(claim.bucket, claim.token) for claim in claims)
+        os.write(self._fd, entries)
+        self._entries += len(entries) // _ENTRY.size
+        if self._entries > FULL:
+            self.keep(held)
+
+    def keep(self, held: Iterable[Name]) -> None:
+        """Nothing is held but this."""
+        if self._fd >= 0:
+            entries = b"".join(_ENTRY.pack(*name) for name in held)
+            os.ftruncate(self._fd, 0)
+            os.write(self._fd, entries)
+            self._entries = 0
+
+    def close(self) -> None:
+        """Let go; what it still holds is for others to give back."""
+        if self._fd >= 0 and self._path is not None:
+            if not os.fstat(self._fd).st_size:
+                self._path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1
+
+    @contextmanager
+    def of_dead(self) -> Iterator[dict[int, list[int]]]:
+        """Claims of processes that died here, tokens by bucket; their files are gone after the body, unless it raises."""
+        found: dict[int, list[int]] = {}
+        taken: list[tuple[Path, int]] = []
+        try:
+            for path in self._folder.glob(f"held-{_boot()}-*") if self._path is not None else ():
+                if path != self._path and (fd := _locked(path)) >= 0:
+                    taken.append((path, fd))
+                    data = path.read_bytes()
+                    for bucket, token in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+                        found.setdefault(bucket, []).append(token)
+            yield found
+            for path, _ in taken:
+                path.unlink(missing_ok=True)
+        finally:
+            for _, fd in taken:
+                os.close(fd)
+
+
+def _locked(path: Path) -> int:
+    """The file of a dead process, locked; -1 when it lives, or another has just taken it up."""
+    try:
+        fd = open_file(path, os.O_RDWR)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return -1
+    return fd
+
+
+def _boot() -> str:
+    """This start of this machine; empty where nobody says."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    except OSError:
+        return ""

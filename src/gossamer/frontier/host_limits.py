@@ -1,0 +1,32 @@
+"""What the limits on bytes and time of one host parked (`host_limits.lua`) comes back, when a run has larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gossamer.store.store import Store
+
+OF_A_HOST = ("host_bytes", "host_time")
+
+
+def larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a host may have more than in the last run.
+
+    >>> larger({"host_bytes": 100}, {"host_bytes": None}), larger({}, {"host_bytes": 5})
+    (True, False)
+    """
+    limits = [(was.get(name), now.get(name)) for name in OF_A_HOST]
+    return any(old is not None and (new is None or new > old) for old, new in limits)
+
+
+async def regain(store: Store, crawl: str) -> int:
+    """Take all back into the queues; returns how many. What is still over a limit is parked again."""
+    found = 0
+    async for page in store.scan(f"{{b:???}}{crawl}:e:*"):
+        for key in page:
+            tag, _, rest = key.decode().partition("}")
+            bucket, host = int(tag[3:], 16), rest.removeprefix(f"{crawl}:e:")
+            while n := int(await store.run("regain", bucket, crawl, host)):
+                found += n
+    return found

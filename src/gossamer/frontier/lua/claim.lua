@@ -1,0 +1,77 @@
+-- Purpose: hand out URLs of hosts whose time has come, under a lease.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, heaps served (ready.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, at once a host,
+--   obey robots (1|0), page limit (-1), byte limit (-1), requests a second of the crawl (0: no cap), width of a gate,
+--   limits of a host (host_limits.lua), run id of the server ('': it has never changed).
+-- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims:
+--   token, host, level, kind (page|gate|robots), robots version (robots: tries so far), pace, delay ms, crawl-delay ms,
+--   operator's delay ms or -1, vouchers, trouble ('' or `ms it has failed while it is probed,failing share in thousandths,! if hard,why given up`), entry}.
+-- Promise: at most `at once` claims of a host are out; while one of one is out the host has no next start; a host whose robots.txt is
+--   unknown or old is claimed for robots.txt alone; every 8th claim comes from the lowest level; failover.lua.
+-- Cost: reads ready hosts only: O(log hosts + k); about 15 us a claim.
+local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
+local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
+local out = {now, -1, ''}
+local tat
+k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
+if k <= 0 then return out end
+
+local function visit(host, hk, hv, free, share)
+  local expiry = {h = num(hv[11], 0), s = num(hv[13], 0)}
+  local delay = num(hv[7], fixed >= 0 and fixed or num(hv[6], default))
+  if obey then delay = math.max(delay, num(hv[8], 0)) end
+  if held(host, delay) then return 0 end
+  if enough(host) then park(host); return 0 end
+  promote(host)
+  local turn, robots, s = num(hv[14], 0), nil, slot(host)
+  local gone, own = given_up(s.t), call('HMGET', C .. 'h:' .. host, 'v', 'y')
+  local got = pop(host, gone and gate or delay == 0 and math.min(free, share) or hv[15] and gate or 1, turn)
+  local popped = #got
+  got = ours(host, own[2], got)
+  for j = obey and not gone and #got or 0, 1, -1 do
+    if expiry[string.lower(string.sub(got[j][2], 1, 1))] <= now then
+      robots = {got[j][1], string.lower(string.sub(got[j][2], 1, 1)) .. string.sub(got[j][2], 2, 3)}
+      enqueue(host, robots[1], {table.remove(got, j)[2]}, true)
+    end
+  end
+  local n = #got
+  if n > 0 then
+    local versions = obey and {h = hv[10] or 0, s = hv[12] or 0} or {h = 0, s = 0}
+    grant(out, host, hv, delay, got, n > 1 and (gone or delay > 0) and 'gate' or 'page', versions, own[1])
+  elseif robots then
+    local tries = call('HGET', hk, 'a' .. string.sub(robots[2], 1, 1)) or 0
+    s.rb = grant(out, host, hv, delay, {robots}, 'robots', {h = tries, s = tries}, own[1])
+    call('HSET', hk, 'rb', s.rb)
+    n = 1
+  end
+  if n > 0 then
+    s.i, s.n = s.i + n, now + delay
+    call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
+    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- what holds when that is undone
+    if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
+    begun(host)
+  elseif popped > 0 then
+    call('HSET', hk, 'k', (turn + 1) % 8) -- what was on is for others: another level may be for us
+  end
+  return n
+end
+
+local hosts, from = ready(k)
+local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
+if #hosts > 0 then look_for_change(ARGV[14]) end
+for j, host in ipairs(hosts) do
+  if claimed >= k then break end
+  local hk = T .. 'h:' .. host
+  local hv = call('HMGET', hk, 'i', 'm', 'n', 'p', 'c', 'd', 'D', 'cd', 'rb', 'vh', 'eh', 'vs', 'es', 'k', 'z', 'w', 'b')
+  local s = slot(host, {hv[1], hv[2], hv[3], hv[4], hv[9], per_host, hv[16], hv[17], hv[7], hv[8]})
+  local n, most = 0, probed(s.t) and 1 or s.m
+  if not (s.rb or s.i >= most or math.max(s.n, s.p, s.w) > now or open(s.t)) then
+    n = visit(host, hk, hv, most - s.i, math.min(share, k - claimed))
+  end
+  local heap = arm(host, n > 0)
+  if heap and C .. 'r:' .. heap ~= from[j] then call('ZREM', from[j], host) end
+  claimed = claimed + n
+end
+if rate > 0 then call('HSET', C .. 'n', 'tat', tat + claimed * 1000 / rate) end
+out[2] = next_start()
+return out

@@ -1,0 +1,22 @@
+-- Purpose: what a call of an unlocker really cost, and what it says of the unlocker.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, unlocker, token, credits (-1: nobody knows, all that was reserved stays spent and the place stays taken), what it
+--   says as `breaker.lua` wants it, why.
+-- Returns: {ms for which its breaker is open now, 0: it is closed; how often in a row it opened}.
+-- Promise: a token is settled once: said again it changes nothing; the day is that of its reservation.  Cost: 15 us.
+local outs, spent, key = T .. '@calls:' .. ARGV[2], T .. '@credits', T .. '@unlocker:' .. ARGV[2]
+local out = call('HGET', outs, ARGV[3])
+local s = {t = trouble(call('GET', key) or nil)}
+if out then
+  local _, reserved, day, crawl = string.match(out, '^(%d+) (%d+) (%d+) (.*)$')
+  local credits = tonumber(ARGV[4])
+  if credits >= 0 then
+    call('HDEL', outs, ARGV[3])
+    call('HINCRBY', spent, 'day:' .. ARGV[2] .. ':' .. day, credits - reserved)
+    if call('HEXISTS', spent, 'crawl:' .. crawl) == 1 then call('HINCRBY', spent, 'crawl:' .. crawl, credits - reserved) end
+  end
+  felt(s, ARGV[5], ARGV[6])
+  local text = s.told and s.t and written(s.t)
+  if text then call('SET', key, text, 'PX', 86400000) elseif s.told then call('DEL', key) end
+end
+return {open(s.t) and s.t.ends - now or 0, s.t and s.t.openings or 0}

@@ -1,0 +1,112 @@
+-- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
+-- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server: a Cluster's node lets scripts without flags do that.)
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua),
+--   tag of the bucket that keeps all lengths of files ('': each its own), B, B times (tag of the bucket, n, n arguments of the bucket), which are
+--   pages, strangers and singles of the other buckets (as in add.lua),
+--   F, F times (file, committed length, new length),
+--   D, D times (count, change),
+--   H, H times (host, bytes), where hosts have limits (host_limits.lua),
+--   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
+--   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
+--   then groups of links as in add.lua.
+--   actions (and behind them what the visit says of its host, breaker.lua): d done, r retry after `wait`, x dead letter, k refused by
+--   a gate, b back to the front of its queue.
+-- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}, or having done nothing {'stale', then for each token
+--   that is no longer leased the place of its bucket (1 is the first) and itself}, or {'file', file, committed length}.
+-- Promise: all or nothing, in all buckets; a token settles once; a file's length moves only together with the claims of its rows.
+-- Cost: about 15 us a claim and its host, plus its links (links.lua).
+local keeps, at = ARGV[6], 8
+local function take_list(width)
+  local n = tonumber(ARGV[at])
+  local first = at + 1
+  at = first + n * width
+  return first, at - 1
+end
+
+local function lengths() return (keeps == '' and T or keeps) .. ARGV[1] .. ':f' end
+local function turn_to(bucket) T, C, slots, crawls = bucket, bucket .. ARGV[1] .. ':', {}, nil end
+
+local buckets, stale = {}, {'stale'}
+for n = 1, tonumber(ARGV[7]) do
+  local b = {tag = ARGV[at], last = at + 1 + ARGV[at + 1], shares = at + 2, tokens = {}, records = {}}
+  turn_to(b.tag)
+  at = at + 5
+  b.f1, b.f2 = take_list(3)
+  b.d1, b.d2 = take_list(2)
+  b.h1, b.h2 = take_list(2)
+  b.s1, b.s2 = take_list(9)
+  b.v1, b.v2 = take_list(4)
+  b.links, at, buckets[n] = at, b.last + 1, b
+  for j = b.f1, b.f2, 3 do
+    local have = call('HGET', lengths(), ARGV[j]) or '0' -- less: the store lost its last second
+    if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
+  end
+  for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
+  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end -- is it of this server?
+  for j, token in ipairs(b.tokens) do
+    if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
+  end
+end
+if #stale > 1 then return stale end
+
+local touched, refused, backs, closed
+local function verdict(action, host, level, entry, j)
+  local wait, reason = tonumber(ARGV[j + 6]), ARGV[j + 7]
+  if action == 'r' then
+    local again = string.sub(entry, 1, 1) .. string.char(string.byte(entry, 2) + 1) .. string.sub(entry, 3)
+    call('ZADD', C .. 't:' .. host, now + wait, level .. '\t' .. again)
+    count('retried', 1)
+  elseif action == 'x' then
+    bury(reason, ARGV[j + 8], host, level, entry)
+  elseif action == 'b' then
+    backs[#backs + 1] = {host, level, entry}
+  else
+    if action == 'k' then refused[host] = true end
+    closed = closed + 1
+  end
+end
+
+local function settle(b)
+  local tokens, paces, by_token = b.tokens, {}, {}
+  touched, refused, backs, closed = {}, {}, {}, 0
+  for j = b.f1, b.f2, 3 do call('HSET', lengths(), ARGV[j], ARGV[j + 2]) end
+  for j = b.d1, b.d2, 2 do count(ARGV[j], tonumber(ARGV[j + 1])) end
+  for j = b.h1, b.h2, 2 do call('HINCRBY', C .. 'h:' .. ARGV[j], 'B', ARGV[j + 1]) end
+  for t, record in ipairs(b.records) do
+    local j = b.s1 + 9 * (t - 1)
+    local host, level, kind, n0, n1, entry = parts(record)
+    local action = ARGV[j + 1]
+    verdict(string.sub(action, 1, 1), host, level, entry, j)
+    if kind ~= 'landed' then
+      if #action > 1 then felt(slot(host), string.sub(action, 2), ARGV[j + 7]) end
+      release(host, n0, n1, tonumber(ARGV[j + 2]), tonumber(ARGV[j + 3]), tonumber(ARGV[j + 5]))
+    end
+    if ARGV[j + 4] ~= '' then paces[host] = {ARGV[j + 4], ARGV[j + 3]} end
+    touched[host] = true
+    by_token[tokens[t]] = record
+  end
+  for j = b.v1, b.v2, 4 do visited(ARGV[j + 1], ARGV[j + 2], tonumber(ARGV[j + 3]), tonumber(ARGV[5]), by_token[ARGV[j]]) end
+  if #tokens > 0 then
+    call('HDEL', C .. 'lp', unpack(tokens))
+    call('ZREM', C .. 'l', unpack(tokens))
+    count('open', -closed)
+  end
+  for host, pace in pairs(paces) do paced(host, pace[1], pace[2]) end
+  for j = #backs, 1, -1 do -- the last first, so that the order stays
+    local host, level, entry = unpack(backs[j])
+    enqueue(host, level, {entry}, true)
+    if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
+  end
+  for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- next time a whole gate of URLs
+  for host in pairs(touched) do arm(host, true) end
+  if b.links > b.last then return {0, 0, 0, 0, 0} end
+  call('SADD', T .. 'c', ARGV[1])
+  return add(ARGV, b.links, b.last, b.shares)
+end
+
+local out = {'ok'}
+for _, b in ipairs(buckets) do
+  turn_to(b.tag)
+  for _, n in ipairs(settle(b)) do out[#out + 1] = n end
+end
+return out

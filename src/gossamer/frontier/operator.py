@@ -1,0 +1,167 @@
+"""Steering by hand while crawls run: hosts held or paced, dead letters requeued or dropped, priorities changed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from gossamer.errors import ConfigError
+from gossamer.frontier.spiller import Spiller, Tail
+from gossamer.frontier.stats import Census
+from gossamer.frontier.summary import scan
+from gossamer.model.request import unpack
+from gossamer.store import keys
+from gossamer.store.store import Store
+from gossamer.url import patterns
+from gossamer.url.patterns import Searcher
+
+FOR_EVER = 10 * 365 * 86400.0
+CHUNK = 200
+PAGE = 1000
+
+
+class Steer:
+    """Changes what a store holds, one script a step; safe beside any number of workers."""
+
+    def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
+        self.store, self.spiller = store, spiller
+
+    async def pause(self, host: str, seconds: float = FOR_EVER) -> None:
+        """No request to the host from the next claim on, for a while."""
+        now = await Census(self.store).now()
+        await self._hold(host, "p", str(round((now + seconds) * 1000)))
+
+    async def resume(self, host: str) -> None:
+        """End a pause."""
+        await self._hold(host, "p", "")
+
+    async def rate(self, host: str, delay: float | None) -> None:
+        """Fix the seconds between starts; None: as it was. A Crawl-delay stays the floor."""
+        await self._hold(host, "D", "" if delay is None else str(round(delay * 1000)))
+
+    async def at_once(self, host: str, n: int | None) -> bool:
+        """Fix how many requests at once; None: as it was. False: nothing is changed by that."""
+        return await self._hold(host, "m", "" if n is None else str(n))
+
+    async def letters(
+        self, name: str, verb: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0,
+        dry_run: bool = False,
+    ) -> int:  # fmt: skip
+        """Give dead letters another life (`requeue`) or count them as failed (`drop`); returns how many."""
+        done = 0
+        waiting: dict[int, list[int]] = {}
+        async for letter in Census(self.store).dead(name, host=host, reason=reason, since=since):
+            if dry_run:
+                done += 1
+                continue
+            ids = waiting.setdefault(letter.bucket, [])
+            ids.append(letter.id)
+            if len(ids) >= CHUNK:
+                done += int(await self.store.run("dead", letter.bucket, name, verb, *waiting.pop(letter.bucket)))
+        for bucket, ids in waiting.items():
+            done += int(await self.store.run("dead", bucket, name, verb, *ids))
+        return done
+
+    async def priority(
+        self,
+        name: str,
+        to: int,
+        *,
+        host: str | None = None,
+        match: Searcher | None = None,
+        dry_run: bool = False,
+    ) -> int:
+        """Move queued URLs of a crawl to another priority: those of a host, those in which a pattern is found."""
+        moved = 0
+        if host is not None:
+            return await self._move_host(name, keys.bucket_of(host, self.store.buckets), host, to, match, dry_run)
+        done: set[bytes] = set()
+        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+            for key in set(found) - done:
+                done.add(key)
+                text = key.decode()
+                bucket = int(text[3 : text.index("}")], 16)
+                where = text[text.index("}") + len(name) + 4 :]
+                moved += await self._move_host(name, bucket, where, to, match, dry_run)
+        return moved
+
+    async def _move_host(
+        self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
+    ) -> int:
+        crawl, moved = f"{keys.tag(bucket)}{name}:", 0
+        levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
+        for level in (levels or b"").decode().split(","):
+            if not level or int(level) == to:
+                continue
+            first = 0
+            while page := await self._do(self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE - 1)):
+                wanted = [
+                    entry
+                    for entry in page
+                    if match is None or patterns.found(match, unpack(host, entry).url, on_timeout=False)
+                ]
+                first += len(page)
+                for j in range(0, len(wanted), CHUNK):
+                    part = wanted[j : j + CHUNK]
+                    n = (
+                        len(part)
+                        if dry_run
+                        else int(await self.store.run("move", bucket, name, host, level, to, *part))
+                    )
+                    moved += n
+                    first -= 0 if dry_run else n
+        return moved + await self._move_cold(name, bucket, host, to, match, dry_run)
+
+    async def _move_cold(
+        self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
+    ) -> int:
+        """The same with what waits in the cold store: a level is taken out in order, and put in again."""
+        if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
+            return 0
+        if self.spiller is None:
+            raise ConfigError(
+                f"URLs of {host} wait in the cold store of {name}: give the setting cold as the crawl has it"
+            )
+        await self.spiller.drain()
+        moved = 0
+        for tail in await self.spiller.tails(bucket, [host]):
+            if tail.level != to and (n := await self._turn_over(tail, to, match, True)):
+                moved += n if dry_run else await self._turn_over(tail, to, match, False)
+        return moved
+
+    async def _turn_over(self, tail: Tail, to: int, match: Searcher | None, dry_run: bool) -> int:
+        """Each URL of a cold tail goes to level `to`, or behind the others of its own."""
+        assert self.spiller is not None
+        moved, where = 0, (tail.bucket, tail.host, tail.level)
+        end = int(await self._do(self.store.client.hget(f"{keys.tag(tail.bucket)}{self.spiller.crawl}:g", "seq")) or 0)
+        while True:
+            got = [one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE) if one[0] <= end]
+            if not got:
+                return moved
+            wanted = [
+                match is None or patterns.found(match, unpack(tail.host, entry).url, on_timeout=False)
+                for _, entry in got
+            ]
+            if not dry_run:
+                pairs = [
+                    x for (_, entry), yes in zip(got, wanted, strict=True) for x in (to if yes else tail.level, entry)
+                ]
+                done = await self.store.run(
+                    "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
+                )
+                if int(done) < 0:  # some of them came back to the queue meanwhile: on from there
+                    found = await self.spiller.tails(tail.bucket, [tail.host])
+                    now = next((one for one in found if one.level == tail.level), None)
+                    if now is None:
+                        return moved
+                    tail = now
+                    continue
+                self.spiller.spend(tail, got[-1][0])
+            moved += sum(wanted)
+            tail = tail._replace(cursor=got[-1][0])
+
+    async def _hold(self, host: str, field: str, value: str) -> bool:
+        return bool(await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value))
+
+    async def _do(self, call: Any) -> Any:
+        return await self.store.guard(cast(Awaitable[Any], call))

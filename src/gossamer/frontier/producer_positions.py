@@ -1,0 +1,48 @@
+"""How far producers came, and which of them are at work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from gossamer.config.redaction import mask
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+
+def leases(crawl: str) -> str:
+    """The key of the producers that may add."""
+    return f"{keys.tag(0)}{crawl}:pl"
+
+
+def positions(crawl: str) -> str:
+    """The key of how far each came."""
+    return f"{keys.tag(0)}{crawl}:po"
+
+
+async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
+    """How far a producer came: `at` and `done`."""
+    raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions(crawl), name)))
+    found: dict[str, Any] | None = json.loads(raw) if raw else None
+    return found
+
+
+async def unread(store: Store, crawl: str) -> list[str]:
+    """The producers that began and did not come to their end, as a person may read them."""
+    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions(crawl))))
+    return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
+
+
+async def fed_now(store: Store, crawl: str) -> bool:
+    """Whether somebody adds to a crawl now: the lease of a producer holds."""
+    pipe = store.client.pipeline(transaction=False)
+    pipe.time()
+    pipe.zrange(leases(crawl), -1, -1, withscores=True)
+    (seconds, micros), last = await store.guard(pipe.execute())
+    return bool(last) and float(last[0][1]) > seconds * 1000 + micros // 1000
+
+
+async def broken_off(store: Store, crawl: str) -> list[str]:
+    """Those of them that nobody brings to their end now."""
+    return [] if await fed_now(store, crawl) else await unread(store, crawl)

@@ -1,0 +1,294 @@
+"""The read model, for the doors alone: what the frontier holds, without touching it. Scans in pages, never KEYS."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import operator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.frontier.cold import Cold
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.locate import Locator, Place
+from gossamer.frontier.summary import hosts_met, scan, summary
+from gossamer.model.request import unpack
+from gossamer.model.summary import Summary
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+SORTS = ("waiting", "delay", "next", "host", "in_flight")
+PAGE = 500
+SHORT = 0.005
+"""Seconds; a scan that takes no longer may be made at any time."""
+
+
+class HostLine(NamedTuple):
+    """One host of a crawl. Times in seconds; `next` from now."""
+
+    host: str
+    state: str
+    """paused, open (its circuit breaker), closed (by robots.txt), robots (that is being asked for), busy, waiting (for its time),
+    ready, idle."""
+    waiting: int
+    in_flight: int
+    delay: float | None
+    next: float
+
+
+class Queued(msgspec.Struct):
+    """What one crawl holds of a host."""
+
+    crawl: str
+    heap: str
+    """The ready heap it waits in: LANE, LANE@REGION, `!` behind the lane where it is hard."""
+    levels: dict[int, int]
+    cold: int
+    """In the cold store."""
+    retrying: int
+    parked: int
+    accepted: int
+    """Pages taken in; counted for hosts that are no seed's."""
+    vouchers: int
+    bytes: int
+    """Received so far; counted where hosts have a limit of bytes."""
+    seconds: float | None
+    """Since its first claim, the crawl being at work; counted where hosts have a limit of time."""
+
+
+class HostView(msgspec.Struct):
+    """All that is known of a host; times in seconds, `next`, `paused` and expiries from now."""
+
+    host: str
+    bucket: int
+    known: bool
+    in_flight: int
+    at_once: int | None
+    next: float
+    delay: float | None
+    fixed_delay: float | None
+    """Set by an operator (`host rate`)."""
+    pace: str
+    crawl_delay: float
+    paused: float
+    robots: dict[str, dict[str, float]]
+    """By scheme: version (negative: closed), expires, attempts."""
+    crawls: list[Queued]
+    trouble: str
+    """As `breaker.lua` keeps it, '' when it never failed of late."""
+    now: float
+    """The store's clock, seconds since the epoch."""
+
+
+class Letter(msgspec.Struct):
+    """A dead letter. `at` in seconds since the epoch."""
+
+    id: int
+    bucket: int
+    url: str
+    host: str
+    reason: str
+    detail: str
+    at: float
+    attempts: int
+    depth: int
+    referrer: str | None
+
+
+class Census:
+    """Reads one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.crawls = Crawls(store)
+        self._kept: dict[Any, tuple[float, Any]] = {}
+
+    async def summary(self, name: str) -> Summary:
+        """The crawl's summary; it adds up at any moment."""
+        return await summary(self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name)))
+
+    async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
+        """The crawl's hosts that come first by `sort` (one of SORTS)."""
+        found: list[HostLine] = await self._now_and_then((name, limit, sort), lambda: self._hosts(name, limit, sort))
+        return found
+
+    async def _hosts(self, name: str, limit: int, sort: str) -> list[HostLine]:
+        now = await self.now()
+        best: dict[str, HostLine] = {}
+        largest = sort in ("waiting", "delay", "in_flight")
+        rank: Callable[[HostLine], Any] = operator.attrgetter(sort)
+        order = (lambda line: (rank(line) or 0, line.host)) if sort != "host" else rank
+        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+            pipe = self.store.client.pipeline(transaction=False)
+            for key in found:
+                tag, host = _parts(key, name)
+                pipe.hmget(key, ["q", "k"])
+                pipe.zcard(f"{tag}{name}:t:{host}")
+                pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b"])
+            got = await self.store.guard(pipe.execute())
+            for j, key in enumerate(found):
+                waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
+                line = _line(_parts(key, name)[1], waiting, got[3 * j + 2], now)
+                best[line.host] = line
+            if len(best) > 4 * limit + PAGE:
+                best = {line.host: line for line in _first(best, limit, order, largest)}
+        return _first(best, limit, order, largest)
+
+    async def host(self, host: str) -> HostView:
+        """One host: the state that all crawls share, and what each crawl holds of it."""
+        bucket = keys.bucket_of(host, self.store.buckets)
+        tag, now = keys.tag(bucket), await self.now()
+        raw = await self.store.guard(self.store.client.hgetall(f"{tag}h:{host}"))
+        h = {k.decode(): v.decode() for k, v in raw.items()}
+        held = [await self._held(tag, name, host) for name in await self.crawls.names()]
+        robots = {scheme: _rules(h, s, now) for s, scheme in (("h", "http"), ("s", "https")) if f"v{s}" in h}
+        return HostView(
+            host, bucket, bool(h) or any(held), int(h.get("i", 0)), int(h["m"]) if "m" in h else None,
+            _from_now(h.get("n"), now), _ms(h.get("d")), _ms(h.get("D")), h.get("c", ""), _ms(h.get("cd")) or 0.0,
+            _from_now(h.get("p"), now), robots, [one for one in held if one],
+            h.get("b", ""), now,
+        )  # fmt: skip
+
+    async def locate(
+        self, name: str, url: str, fingerprint: int, canonical: Callable[[str], str | None], cold: Cold | None = None
+    ) -> Place:
+        """Where a URL is now in a crawl (`locate.Locator`)."""
+        record = await self.crawls.need(name)
+        return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
+
+    async def dead(
+        self, name: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0, page: int = PAGE
+    ) -> AsyncIterator[Letter]:
+        """Dead letters by bucket in the order of their death; `since` in seconds since the epoch."""
+        buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
+        for bucket in buckets:
+            crawl = f"{keys.tag(bucket)}{name}:"
+            last = int(await self.store.guard(self.store.client.hget(f"{crawl}n", "letter")) or 0)
+            for first in range(1, last + 1, page):
+                ids = list(range(first, min(first + page, last + 1)))
+                for number, raw in zip(
+                    ids, await self.store.guard(self.store.client.hmget(f"{crawl}x", ids)), strict=True
+                ):
+                    letter = _letter(number, bucket, raw) if raw else None
+                    if (
+                        letter
+                        and letter.at >= since
+                        and host in (None, letter.host)
+                        and reason in (None, letter.reason)
+                    ):
+                        yield letter
+
+    async def in_flight(self, name: str) -> int:
+        """Claims that are out."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for bucket in range(self.store.buckets):
+            pipe.zcard(f"{keys.tag(bucket)}{name}:l")
+        return sum(await self.store.guard(pipe.execute()))
+
+    async def workers(self, name: str) -> dict[str, Any]:
+        """The last heartbeat of each worker."""
+        found: dict[str, Any] = {}
+        for bucket in range(self.store.buckets):
+            raw = await self.store.guard(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
+            found |= {k.decode(): json.loads(v) for k, v in raw.items()}
+        return found
+
+    async def now(self) -> float:
+        """The store's clock, seconds since the epoch."""
+        whole, micro = await self.store.guard(self.store.client.time())
+        return int(whole) + int(micro) / 1e6
+
+    async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """What a long scan found is remembered for a hundred times as long as it took: a live view costs the store 1 %."""
+        again, found = self._kept.get(what, (0.0, None))
+        began = time.monotonic()
+        if began >= again:
+            found = await ask()
+            took = time.monotonic() - began
+            self._kept[what] = (began + 100 * took if took > SHORT else 0.0, found)
+        return found
+
+    async def _held(self, tag: str, name: str, host: str) -> Queued | None:
+        crawl = f"{tag}{name}:"
+        raw = await self.store.guard(self.store.client.hgetall(f"{crawl}h:{host}"))
+        if not raw:
+            return None
+        levels = [level for level in raw.get(b"L", b"").decode().split(",") if level]
+        pipe = self.store.client.pipeline(transaction=False)
+        for level in levels:
+            pipe.llen(f"{crawl}q:{host}:{level}")
+        pipe.zcard(f"{crawl}t:{host}")
+        pipe.llen(f"{crawl}p:{host}")
+        pipe.llen(f"{crawl}e:{host}")
+        *lengths, retrying, over, spent = await self.store.guard(pipe.execute())
+        by_level = {int(level): n for level, n in zip(levels, lengths, strict=True)}
+        seconds = None
+        if (first := raw.get(b"F")) is not None:
+            seconds = round((await self.crawls.need(name)).at_work(await self.now()) - int(first) / 1000, 3)
+        heap = raw.get(b"Y", raw.get(b"y", b"http")).decode().rstrip("?")
+        return Queued(
+            name, heap, by_level, int(raw.get(b"k", 0)), retrying, over + spent, int(raw.get(b"u", 0)),
+            int(raw.get(b"v", 0)), int(raw.get(b"B", 0)), seconds,
+        )  # fmt: skip
+
+
+def _parts(key: bytes, name: str) -> tuple[str, str]:
+    """The bucket's tag and the host in the key of a crawl's host."""
+    text = key.decode()
+    tag = text[: text.index("}") + 1]
+    return tag, text[len(tag) + len(name) + 3 :]
+
+
+def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
+    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble = shared
+    free = int(i or 0) < int(m or usual or 1)
+    starts = max(_from_now(n, now), _from_now(p, now))
+    if _from_now(p, now) > 0:
+        state = "paused"
+    elif trouble and _from_now(trouble.split(b",")[3], now) > 0:
+        state, starts = "open", max(starts, _from_now(trouble.split(b",")[3], now))
+    elif robots:
+        state = "robots"
+    elif any(int(version) < 0 for version in (vh, vs) if version):
+        state = "closed"
+    elif not free:
+        state = "busy"
+    elif not waiting:
+        state = "idle"
+    else:
+        state = "waiting" if starts > 0 else "ready"
+    delay = _ms(fixed if fixed is not None else d)
+    floor_s = _ms(floor) or 0.0
+    return HostLine(
+        host, state, waiting, int(i or 0), max(delay, floor_s) if delay is not None else floor_s or None, starts
+    )
+
+
+def _rules(h: dict[str, str], scheme: str, now: float) -> dict[str, float]:
+    tries = float(h.get(f"a{scheme}", 0))
+    return {"version": float(h[f"v{scheme}"]), "expires": _from_now(h.get(f"e{scheme}"), now), "attempts": tries}
+
+
+def _first(lines: dict[str, HostLine], limit: int, order: Callable[[HostLine], Any], largest: bool) -> list[HostLine]:
+    pick = heapq.nlargest if largest else heapq.nsmallest
+    return pick(limit, lines.values(), key=order)
+
+
+def _letter(number: int, bucket: int, raw: bytes) -> Letter:
+    reason, detail, host, level, ms, entry = raw.split(b"\t", 5)
+    request = unpack(host.decode(), entry, int(level))
+    return Letter(
+        number, bucket, request.url, request.url.split("/", 3)[2], reason.decode(), detail.decode("utf-8", "replace"),
+        int(ms) / 1000, entry[1] - 48, request.depth, request.referrer,
+    )  # fmt: skip
+
+
+def _ms(value: str | bytes | None) -> float | None:
+    return None if value is None else float(value) / 1000
+
+
+def _from_now(value: str | bytes | None, now: float) -> float:
+    return max(0.0, round(float(value or 0) / 1000 - now, 3))

@@ -1,0 +1,101 @@
+"""A crawl's summary, added up from the counts of its buckets: each bucket is read at one moment, so the sum adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.quality import Runs
+from gossamer.model.quality import of_counts
+from gossamer.model.summary import Summary
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+PAGE = 1000
+"""Keys or fields asked for in one step of a scan."""
+
+
+async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
+    """The crawl's summary now. `hosts`: how many it met, where the caller knows; else they are counted.
+
+    Raises UsageError when no such crawl is there.
+    """
+    record = await Crawls(store).need(name)
+    elapsed = record.spent
+    n = await counts(store, name)
+    sites = of_counts(n)
+    if sites:
+        sites = of_counts(n, await Runs(store).load(list(sites)))
+    if hosts is None:
+        hosts = await hosts_met(store, name)
+    return Summary(
+        crawl=name, state=record.state, reason=record.reason,
+        started_at=_moment(record.started_at), elapsed=round(elapsed, 3),
+        found=n["found"], pages=n["pages"], redirected=n["redirected"], items=n["items"],
+        succeeded=n["succeeded"],
+        **_fates(n), failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"],
+        dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
+        pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
+        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
+        files=n["files"], rejected=n["rejected"], dropped=n["dropped"], sites=sites, duplicates=_reasons(n, "dup:"),
+    )  # fmt: skip
+
+
+def _fates(n: Counter[str]) -> dict[str, Any]:
+    """What became of what was known, and of rows that a store refused. `fate:` counts are set when a run ends, from a store that keeps
+    items."""
+    refused, written = Counter[str](), Counter[str]()
+    for name, count in n.items():
+        if name.startswith("out|"):
+            _, _, _, what = name.split("|")
+            (refused if what == "r" else written)[name[:-2]] += count
+    whole = sorted({name.split("|")[2] for name, count in refused.items() if count and not written[name]})
+    found = {"refused": sum(refused.values()), "refused_kinds": whole}
+    if "fate:new" not in n:
+        return {"new": n["new"], "changed": n["changed"], "unchanged": n["unchanged"], "gone": n["gone"], **found}
+    new, changed = n["fate:new"], n["fate:changed"]
+    unchanged = n["unchanged"] + max(0, n["items"] - new - changed)
+    return {"new": new, "changed": changed, "unchanged": unchanged, "gone": n["fate:gone"], **found}
+
+
+async def counts(store: Store, name: str) -> Counter[str]:
+    """All counts of the crawl, summed over its buckets; a count that is not there is 0."""
+    total: Counter[str] = Counter()
+    for first in range(0, store.buckets, 256):
+        pipe = store.client.pipeline(transaction=False)
+        for bucket in range(first, min(first + 256, store.buckets)):
+            pipe.hgetall(f"{keys.tag(bucket)}{name}:n")
+        for found in await store.guard(pipe.execute()):
+            for field, value in found.items():
+                if field != b"tat":  # a time, no count
+                    total[field.decode()] += int(value)
+    return total
+
+
+async def hosts_met(store: Store, name: str) -> int:
+    """How many hosts the crawl met, by a scan: for doors, and not often."""
+    return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
+
+
+async def expected_lost(store: Store, name: str) -> float:
+    """How many new URLs the crawl's seen-set is expected to have taken for known ones so far."""
+    pipe = store.client.pipeline(transaction=False)
+    for bucket in range(store.buckets):
+        pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
+    return sum(int(one or 0) for one in await store.guard(pipe.execute())) / 1e12
+
+
+def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
+    """Keys that match, in pages (`Store.scan`)."""
+    return store.scan(pattern, PAGE)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _reasons(n: Counter[str], prefix: str) -> dict[str, int]:
+    return {k.removeprefix(prefix): v for k, v in sorted(n.items()) if k.startswith(prefix) and v}

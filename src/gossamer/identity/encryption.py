@@ -1,0 +1,76 @@
+"""What is kept of those who are logged in, sealed with a key: AES-GCM, its key drawn from the setting's text by scrypt."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gossamer.config.optional_deps import install
+from gossamer.config.redaction import Secret
+from gossamer.errors import ConfigError
+
+PLAIN, SEALED = b"p1", b"s1"
+NONCE = 12
+
+
+class Seal:
+    """Closes and opens what is kept. `key`: the setting's text, None: nothing is sealed; `salt`: the store's own.
+
+    Raises ConfigError where the package is missing.
+    """
+
+    def __init__(self, key: Secret | None, salt: int) -> None:
+        self._salt, self._key = f"gossamer sessions {salt}".encode(), b""
+        self._cipher: Any = None
+        if key is not None:
+            try:
+                from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+            except ImportError:
+                raise ConfigError(f"session_key needs a package more: {install('sessions')}") from None
+            self._key = hashlib.scrypt(key.reveal().encode(), salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)
+            self._cipher = AESGCM(self._key)
+
+    def close(self, state: Mapping[str, Any], name: str) -> bytes:
+        """A state as the store keeps it; `name` (site and account) belongs to it: it opens under no other."""
+        plain = msgspec.msgpack.encode(state)
+        if self._cipher is None:
+            return PLAIN + plain
+        nonce = secrets.token_bytes(NONCE)
+        sealed: bytes = self._cipher.encrypt(nonce, plain, name.encode())
+        return SEALED + nonce + sealed
+
+    def open(self, kept: bytes, name: str) -> dict[str, Any]:
+        """The state. Raises ConfigError where this key does not open it; what is not sealed opens without one."""
+        kind, rest = kept[:2], kept[2:]
+        if kind == SEALED:
+            advice = "give the key it was sealed with"
+            if "/" in name:
+                advice += f", or: gossamer sessions forget {name.replace('/', ' ')}"
+            if self._cipher is None:
+                raise ConfigError(f"{name} is sealed in the store, and there is no session_key: {advice}")
+            from cryptography.exceptions import InvalidTag
+
+            try:
+                rest = self._cipher.decrypt(rest[:NONCE], rest[NONCE:], name.encode())
+            except InvalidTag:
+                raise ConfigError(f"{name} in the store was sealed with another session_key: {advice}") from None
+        elif kind != PLAIN:
+            raise ConfigError(f"{name} was kept by another gossamer: run the same gossamer everywhere")
+        return msgspec.msgpack.decode(rest, type=dict[str, Any])
+
+    @property
+    def seals(self) -> bool:
+        """Whether there is a key."""
+        return self._cipher is not None
+
+    def told(self, fields: Mapping[str, str]) -> str:
+        """Four digits that tell changed credentials; without a key so few and so slow to reckon that no password is found by them."""
+        text = msgspec.json.encode(sorted(fields.items()))
+        if self._key:
+            return hmac.digest(self._key, text, "sha256")[:2].hex()
+        return hashlib.scrypt(text, salt=self._salt, n=1 << 11, r=8, p=1, dklen=2).hex()

@@ -1,0 +1,177 @@
+"""Gates: a closed little grammar over a crawl's numbers (`--fail-on`, `gates=`); nothing is evaluated as code.
+
+    gate = [("warn" | "pause" | "stop") "if"] expression
+    expression = term ("or" term)*;  term = comparison ("and" comparison)*
+    comparison = name ("<" | "<=" | ">" | ">=" | "==" | "!=") number, or "(" expression ")"
+
+Names are the numbers of the summary, `success` (share of fetched URLs that ended as 2xx or 304; 0 when none was),
+`skipped` and `errors` (all reasons together), `skipped.robots`, `errors.dns` and the like; and of what the sites give, the worst one's:
+`quality`, `yield` (items a page), `coverage.price` or `coverage.book.price` (share of items that have it), `drift` (the largest fall below
+the last good runs), `drift.price`, `drift.quality`, `drift.yield`.
+
+A gate with an action is looked at while the crawl runs, over its last pages (`window`), so it names shares alone: LATELY.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gossamer.config.value_parsers import nearest
+from gossamer.errors import UsageError
+from gossamer.model.quality import Quality
+from gossamer.model.summary import Summary
+from gossamer.model.verdict import ERRORS, SKIPS
+
+NUMBERS = (
+    "success", "found", "pages", "redirected", "items", "rejected", "dropped", "succeeded", "new", "changed", "unchanged",
+    "gone", "refused", "failed", "retried",
+    "dead", "pending", "bytes", "pages_per_second", "hosts", "elapsed", "skipped", "errors", "quality", "yield", "drift",
+)  # fmt: skip
+NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
+LATELY = ("success", "quality", "yield", "coverage", "drift")
+"""What can be said of the last pages."""
+ACTIONS = ("warn", "pause", "stop")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_WORD = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?%?)|(?P<name>[A-Za-z_]\w*(?:\.[\w-]+){0,2})|(?P<mark>[<>=!]=|[<>()]))"
+)
+DEEPEST = 20
+LONGEST = 2000
+
+Test = Callable[[Summary], bool]
+
+
+class Gate(NamedTuple):
+    """A gate: what it does (one of ACTIONS, or "" when only the end of the crawl is judged), its test, its text."""
+
+    action: str
+    test: Test
+    text: str
+    fields: tuple[str, ...] = ()
+    """The fields whose coverage it asks for."""
+
+
+def parse(text: str) -> Gate:
+    """Read a gate; its test is true when the gate is not met. Raises UsageError.
+
+    >>> parse("dead>0 or success<95%").action, parse("pause if coverage.price<0.9").action
+    ('', 'pause')
+    """
+    if len(text) > LONGEST:
+        raise _wrong(text[:80], f"it is longer than {LONGEST} characters")
+    words, names = _words(text), list[str]()
+    action = ""
+    if words[1:2] == ["if"]:
+        if words[0] not in ACTIONS:
+            raise _wrong(text, f"{words[0]!r} is no action{nearest(words[0], ACTIONS)}; there are {', '.join(ACTIONS)}")
+        action, words = words[0], words[2:]
+    test, rest = _either(text, words, 0, 0, names)
+    if rest != len(words):
+        raise _wrong(text, f"{words[rest]!r} is one too many")
+    odd = [name for name in names if name.partition(".")[0] not in LATELY]
+    if action and odd:
+        raise _wrong(text, f"{odd[0]} is no share of the last pages; a gate with an action names {', '.join(LATELY)}")
+    return Gate(action, test, text.strip(), tuple(name[9:] for name in names if name.startswith("coverage.")))
+
+
+def value(summary: Summary, name: str) -> float:
+    """The number that a name stands for; NaN (which no bound is passed by) where there is too little to judge."""
+    group, _, rest = name.partition(".")
+    sites = summary.sites.values()
+    if group in ("coverage", "drift"):
+        return _of_fields(list(sites), group, rest)
+    if name == "quality":
+        return min((one.quality for one in sites), default=1.0)
+    if name == "yield":
+        return min((one.per_page for one in sites), default=0.0)
+    if rest:
+        return float(getattr(summary, group).get(rest, 0))
+    if name == "success":
+        ended = summary.pages + summary.failed + summary.dead
+        return summary.succeeded / ended if ended else 0.0
+    found = getattr(summary, name)
+    return float(sum(found.values()) if isinstance(found, dict) else found)
+
+
+def _of_fields(sites: list[Quality], group: str, wanted: str) -> float:
+    """The worst value of a field, in whichever kind; a field that no item has is covered by 0."""
+    found = [
+        share
+        for one in sites
+        for name, share in getattr(one, group).items()
+        if not wanted or name == wanted or name.partition(".")[2] == wanted
+    ]
+    judged = [share for share in found if not math.isnan(share)]
+    if group == "drift":
+        return max(judged, default=0.0)
+    if found:
+        return min(judged, default=math.nan)
+    return 0.0 if any(one.items for one in sites) or not any(one.pages for one in sites) else math.nan
+
+
+def _words(text: str) -> list[str]:
+    words, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        found = _WORD.match(text, at)
+        if not found:
+            raise _wrong(text, f"{text[at:].split()[0]!r} is not understood")
+        words.append(found[0].strip())
+        at = found.end()
+    return words
+
+
+def _either(text: str, words: list[str], at: int, depth: int, names: list[str]) -> tuple[Test, int]:
+    tests, at = _joined(text, words, at, depth, names, "or", _both)
+    return (lambda summary: any(test(summary) for test in tests)), at
+
+
+def _both(text: str, words: list[str], at: int, depth: int, names: list[str]) -> tuple[Test, int]:
+    tests, at = _joined(text, words, at, depth, names, "and", _one)
+    return (lambda summary: all(test(summary) for test in tests)), at
+
+
+def _joined(
+    text: str, words: list[str], at: int, depth: int, names: list[str], by: str, part: Callable[..., tuple[Test, int]]
+) -> tuple[list[Test], int]:
+    test, at = part(text, words, at, depth, names)
+    tests = [test]
+    while at < len(words) and words[at] == by:
+        test, at = part(text, words, at + 1, depth, names)
+        tests.append(test)
+    return tests, at
+
+
+def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> tuple[Test, int]:
+    if words[at : at + 1] == ["("] and depth < DEEPEST:
+        test, at = _either(text, words, at + 1, depth + 1, names)
+        if words[at : at + 1] != [")"]:
+            raise _wrong(text, "a ) is missing")
+        return test, at + 1
+    if len(words) < at + 3:
+        raise _wrong(text, "it ends too soon")
+    name, mark, number = words[at : at + 3]
+    names.append(name)
+    if name not in NAMES and not name.startswith(("coverage.", "drift.")):
+        raise _wrong(text, f"there is no number {name!r}{nearest(name, (*NAMES, 'coverage.FIELD'))}")
+    if mark not in _COMPARE:
+        raise _wrong(text, f"after {name} comes one of {' '.join(_COMPARE)}")
+    if not number[0].isdigit():
+        raise _wrong(text, f"{number!r} is no number")
+    bound = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+    group = name.partition(".")[0]
+    if bound > 1 and group in LATELY and group != "yield":
+        raise _wrong(text, f"{name} is a share, from 0 to 1 or to 100%")
+    if number.endswith("%") and group not in LATELY:
+        raise _wrong(text, f"{name} is a count, which has no %")
+    return (lambda summary: _COMPARE[mark](value(summary, name), bound)), at + 3
+
+
+def _wrong(text: str, why: str) -> UsageError:
+    return UsageError(f"gate {text!r}: {why}; write it as success<0.95 or `pause if coverage.price<0.9`")

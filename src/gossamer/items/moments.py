@@ -1,0 +1,95 @@
+"""Moments without a zone: they are UTC, and say so in every output.
+
+The hash of an item is of the text without `Z`, as it always was: an item that did not change is not written anew.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from gossamer.model.item import is_class, names
+
+Places = Mapping[Any, Any] | bool
+"""Where moments are in a value: True is the value itself, a mapping has the places in its parts, by name or index; None is any part."""
+_NONE: Mapping[Any, Any] = {}
+
+
+def declared(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
+    """Places of moments by an annotation.
+
+    >>> declared(list[datetime] | None)
+    {None: True}
+    """
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is datetime:
+        return True
+    if origin is typing.Annotated:
+        return declared(args[0], inside)
+    if origin in (typing.Union, types.UnionType):
+        parts = [one for one in args if one not in (type(None), msgspec.UnsetType)]
+        return declared(parts[0], inside) if len(parts) == 1 else _NONE
+    if args and origin is not typing.Literal:
+        found = declared(next((one for one in reversed(args) if one is not Ellipsis), None), inside)
+        return {None: found} if found else _NONE
+    if is_class(annotation) and annotation not in inside:
+        return fields(annotation, (*inside, annotation))
+    return _NONE
+
+
+def fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
+    """Places of moments in a class of items, by field."""
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations are a user's code
+        return _NONE
+    written = getattr(cls, "__struct_encode_fields__", names(cls)) if inside else names(cls)
+    found = {told: declared(hints.get(name), inside) for told, name in zip(written, names(cls), strict=True)}
+    return {name: places for name, places in found.items() if places}
+
+
+def met(value: Any) -> Places:
+    """Places of moments without a zone in a value of an untyped dict."""
+    if isinstance(value, datetime):
+        return value.tzinfo is None
+    if isinstance(value, dict):
+        parts: Any = value.items()
+    elif isinstance(value, list | tuple):
+        parts = enumerate(value)
+    else:
+        return _NONE
+    return {name: places for name, one in parts if type(one) not in _PLAIN and (places := met(one))}
+
+
+def with_zone(value: Any, places: Places) -> Any:
+    """A JSON-ready value whose moments say that they are UTC.
+
+    >>> with_zone({"at": "2026-01-31T12:00:00"}, {"at": True})
+    {'at': '2026-01-31T12:00:00Z'}
+    """
+    if places is True:
+        return _zoned(value) if isinstance(value, str) else value
+    if not isinstance(places, Mapping) or not places:
+        return value
+    if isinstance(value, dict):
+        return {name: with_zone(one, places.get(name, places.get(None, _NONE))) for name, one in value.items()}
+    if isinstance(value, list):
+        return [with_zone(one, places.get(n, places.get(None, _NONE))) for n, one in enumerate(value)]
+    return value
+
+
+def _zoned(text: str) -> str:
+    if text[-1:] == "Z" or text[10:11] not in ("T", " "):
+        return text
+    try:
+        return text if datetime.fromisoformat(text).tzinfo else f"{text}Z"
+    except ValueError:
+        return text
+
+
+_PLAIN = frozenset((str, int, float, bool, type(None)))

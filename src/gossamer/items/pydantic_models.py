@@ -1,0 +1,116 @@
+"""Pydantic models as items. A dict is made into its model, as pydantic does it. A model is valid as it stands: its validators, which may
+parse or convert, have run, and run once; what steps changed of it is judged by type and bounds alone."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from gossamer.model.item import plain, ready, told
+
+
+class Fault(NamedTuple):
+    """What is wrong with an item: its field (None: all of it), the value there, why."""
+
+    field: str | None
+    value: Any
+    reason: str
+
+
+Check = Callable[[Any, float], str | None]
+"""A value and the moment the page was fetched -> what is wrong, or None."""
+_VALIDATORS = frozenset(("BeforeValidator", "AfterValidator", "PlainValidator", "WrapValidator"))
+
+
+class Model:
+    """What one class of models demands; `checks`: by field, those that pydantic does not make."""
+
+    def __init__(self, cls: Any, checks: Sequence[tuple[str, Check]]) -> None:
+        self._cls, self._checks = cls, checks
+        self._aliases = {name for field in cls.model_fields.values() for name in _aliases(field)} - {*cls.model_fields}
+        self._adapters: dict[str, Any] = {}
+
+    def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
+        """What is wrong with an item's fields, which become the model's own. `made`: the model that the page function yielded; else they
+        are a dict that is to become one."""
+        return self._changed(fields, now, made) if isinstance(made, self._cls) else self._made(fields, now)
+
+    def _made(self, fields: dict[str, Any], now: float) -> list[Fault]:
+        try:
+            read = self._cls.model_validate(dict(fields), strict=False)
+        except ValueError as error:
+            return _said(error)
+        found = self._judged(
+            ((name, getattr(read, name, None), fields.get(name)) for name in read.model_fields_set), now
+        )
+        own, wrong = told(read)
+        found += [Fault(name, own[name], f"it cannot be written: {why}") for name, why in wrong.items()]
+        if not found:
+            rest = {name: value for name, value in fields.items() if name not in own and name not in self._aliases}
+            fields.clear()
+            fields.update(own | rest)
+        return found
+
+    def _changed(self, fields: dict[str, Any], now: float, made: Any) -> list[Fault]:
+        found, was, values = list[Fault](), plain(made), dict[str, tuple[Any, Any]]()
+        for name, field in self._cls.model_fields.items():
+            if name not in fields:
+                found += [Fault(name, None, "Field required")] if field.is_required() else []
+            elif name in was and fields[name] == was[name]:
+                if name in made.model_fields_set:
+                    values[name] = getattr(made, name, None), fields[name]
+            else:
+                try:
+                    value = self._adapter(name)(fields[name])
+                    values[name] = value, fields[name]
+                    fields[name] = ready(value)
+                except ValueError as error:
+                    found += [fault._replace(field=name) for fault in _said(error)]
+        return found + self._judged(((name, *both) for name, both in values.items()), now)
+
+    def _judged(self, values: Iterable[tuple[str, Any, Any]], now: float) -> list[Fault]:
+        """The checks on (field, its value, how it is told)."""
+        found = dict[str, Fault]()
+        known = {name: (value, shown) for name, value, shown in values if value is not None}
+        for name, check in self._checks:
+            if name in known and name not in found and (why := check(known[name][0], now)):
+                found[name] = Fault(name, known[name][1], why)
+        return [*found.values()]
+
+    def _adapter(self, name: str) -> Callable[[Any], Any]:
+        """Makes a value of a field's type; what pydantic has no schema for is left as it is."""
+        if name not in self._adapters:
+            field = self._cls.model_fields[name]
+            marks = [mark for mark in field.metadata if type(mark).__name__ not in _VALIDATORS]
+            kind = functools.reduce(lambda kind, mark: Annotated[kind, mark], marks, field.annotation)
+            try:
+                self._adapters[name] = sys.modules["pydantic"].TypeAdapter(kind).validate_python
+            except Exception:  # noqa: BLE001 - a class of the user's: pydantic's own errors
+                self._adapters[name] = lambda value: value
+        return self._adapters[name]  # type: ignore[no-any-return] # pydantic's
+
+
+def _said(error: ValueError) -> list[Fault]:
+    """What pydantic says, or a validator of the user's."""
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return [Fault(None, None, str(error))]
+    return [
+        Fault(
+            ".".join(map(str, one["loc"])) or None,
+            one["input"] if one["loc"] and one["type"] != "missing" else None,
+            one["msg"],
+        )
+        for one in errors(include_url=False, include_context=False)
+    ]
+
+
+def _aliases(field: Any) -> Iterable[str]:
+    """The names by which a field may be given besides its own."""
+    given = getattr(field, "validation_alias", None)
+    for one in getattr(given, "choices", None) or (given, field.alias):
+        first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]
+        if isinstance(first, str):
+            yield first

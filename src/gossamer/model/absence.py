@@ -1,0 +1,144 @@
+"""What a run may conclude from what it did not find. Pure functions of values; docs/absence.md has the rules.
+
+A run that was not good marks nothing: an item is gone, or has lost a value, only where the pages that would show it were as they should be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from gossamer.model.item import has_value
+from gossamer.model.quality import LEAST, Quality, Run
+from gossamer.model.summary import Summary
+from gossamer.model.visit import Row
+
+GONE_SHARE = 0.2
+"""Largest share of a site's stored items that one run marks as gone."""
+USUAL = 0.9
+"""Median coverage in the last good runs from which a field is usual: an item without it is looked at twice."""
+FALL = 0.2
+"""Fall of a usual field's coverage from which its missing values say more of the pages than of the items."""
+
+Usual = Mapping[tuple[str, str], Mapping[str, float]]
+"""(site, kind) -> usual field -> its median coverage in the last good runs."""
+
+
+class Seen(NamedTuple):
+    """A site that says `complete=True`, after a run. `doubt`: why the run may not mark what it did not meet; '' when it may."""
+
+    site: str
+    run: str
+    at: str
+    share: float
+    doubt: str
+
+
+class Verdict(NamedTuple):
+    """What becomes of held rows: `apply` are stored; `rejected` are kept with their reasons."""
+
+    apply: list[Row]
+    rejected: list[tuple[Row, str]]
+
+
+def usual(runs: Mapping[str, Sequence[Run]], keys: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
+    """The usual fields by site and kind, without the keys of the kinds (`keys`).
+
+    >>> usual({"shop": [Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
+    {('shop', 'book'): {'price': 0.95}}
+    """
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for site, some in runs.items():
+        some = [run for run in some if run.items >= LEAST]
+        for name in {name for run in some for name in run.coverage}:
+            kind, _, field = name.partition(".")
+            share = median(run.coverage.get(name, 0.0) for run in some)
+            if share >= USUAL and keys.get(kind) != field:
+                found[site, kind][field] = round(share, 4)
+    return {name: dict(sorted(fields.items())) for name, fields in found.items()}
+
+
+def lacking(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[str, ...]:
+    """The expected fields that an item has no value for."""
+    return tuple(name for name in expected if not has_value(fields.get(name)))
+
+
+def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
+    """Why a page is none of an item's: it shows nothing of what such pages show; '' where it may be one."""
+    if len(expected) < 2 or len(lacks) < len(expected):
+        return ""
+    return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
+
+
+def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[Run]) -> str:
+    """Why a site was not seen whole by a run that has nothing left to do; '' when it was.
+
+    `one`: what the site gave; `shut`: pages of the crawl that answered 4xx, 404 and 410 excepted; `unmet`: gates of the crawl and of the
+    site; `runs`: the site's last good runs, the last one first.
+    """
+    if one is None or not one.items:
+        return "the run found no items"
+    if unmet:
+        return f"the gate is not met: {'; '.join(unmet)}"
+    for count, what in (
+        (of.pending, "URLs wait"),
+        (of.dead + of.failed, "URLs failed"),
+        (sum(n for name, n in of.errors.items() if name != "http-4xx"), "pages ended in errors"),
+        (shut, "pages were refused (http-4xx other than 404 and 410)"),
+        (one.unread, "pages could not be read"),
+        (one.rejected, "items were kept aside"),
+        (one.held, "items lost usual values, and were not stored"),
+    ):
+        if count:
+            return f"{count} {what}"
+    empty = max((run.empty for run in runs), default=0)
+    if one.empty > empty:
+        return f"{one.empty} pages gave neither items nor links ({empty} in the last good runs)"
+    return ""
+
+
+def too_many(unseen: int, stored: int, share: float) -> bool:
+    """Whether more items are missing than one run may mark: a share of those stored, and always one.
+
+    >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
+    (False, False, True, True)
+    """
+    return unseen > max(1, int(share * stored + 1e-9)) or (unseen > 0 and unseen == stored)
+
+
+def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
+    """What becomes of the items that lack usual values, once the whole run is seen.
+
+    An item has really lost a value where other items still have theirs as usual. Where the field's coverage fell, or several items say the
+    same but for their keys, the pages are not the items'.
+    """
+    last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
+    alike: dict[tuple[str, str, str], int] = defaultdict(int)
+    for row in last.values():
+        alike[_left(row, expected)] += 1
+    verdict = Verdict([], [])
+    for row in last.values():
+        data: Mapping[str, Any] = row.data  # type: ignore[assignment] # an item's row is a dict
+        site, usual_here = data["_site"], expected.get((data["_site"], row.kind), {})
+        reason = ""
+        for field in row.lacks:
+            now = sites[site].coverage.get(f"{row.kind}.{field}", 0.0) if site in sites else 0.0
+            if now < usual_here.get(field, 0.0) - FALL:
+                reason = f"{field} is in {now:.0%} of this run's items, and was in {usual_here[field]:.0%}"
+        if not reason and (count := alike[_left(row, expected)]) > 1:
+            reason = f"{count} items say the same, without {', '.join(row.lacks)}"
+        if reason:
+            verdict.rejected.append((row, f"not-an-item: {reason}"))
+        else:
+            verdict.apply.append(row)
+    return verdict
+
+
+def _left(row: Row, expected: Usual) -> tuple[str, str, str]:
+    """What is left of an item's usual values, to be compared with others'."""
+    data: Mapping[str, Any] = row.data  # type: ignore[assignment]
+    fields = expected.get((data["_site"], row.kind), {})
+    left = sorted((name, str(data[name])) for name in fields if has_value(data.get(name)))
+    return data["_site"], row.kind, repr(left) if left else row.key

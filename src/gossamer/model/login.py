@@ -1,0 +1,178 @@
+"""A log-in: how a site is entered, by whom, and what tells that one is in, or out again. Values; the steps are pure.
+
+Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"}, shows="a.logout")
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gossamer import url as urls
+from gossamer.config import value_parsers
+from gossamer.config.redaction import MASK, secretive
+from gossamer.config.secret_refs import put_in, refers
+from gossamer.model.browser_actions import Step
+from gossamer.model.request import Request, split
+from gossamer.url.patterns import compile_
+
+MAIN = "main"
+"""The account's name where there is but one."""
+LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
+"""URLs that end a session, as most sites call them."""
+FORM = "form input[type=password i]"
+"""What tells that a form asks for a password."""
+MOST = 1000
+"""Accounts of a site."""
+
+Sign = int | str | re.Pattern[str]
+"""What a page shows: a status, `/login` (it redirects there), a CSS selector, a pattern of its text."""
+Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
+"""A log-in as a function: it gets an account's fields, yields requests (or URLs) and is sent the page that each brought."""
+
+
+class Account(NamedTuple):
+    """Who logs in: a name for logs, and fields, in which secrets are references (`revealed`: are put in)."""
+
+    name: str
+    fields: Mapping[str, str]
+
+
+class Login:
+    """How a site is entered.
+
+    how: the URL of the page with the form, or a function (`Steps`); fields: what is filled in, secrets as `${env:NAME}` or
+    `${file:PATH}`; accounts: name -> fields beside (over) those, where several take turns; form: a selector of the form, submit:
+    its button, where they are not the first that ask for a password; shows: selectors or patterns of which a page has one where one is
+    logged in; lost: what tells that one is no more: a status, `/login` (an answer that redirects there), a selector, a pattern; without
+    it 401, a redirect to the form's page, a log-in wall, and (where `shows` is said) each page without it; check: the URL of a page that
+    tells whether one is in, asked for before one logs in again (with `shows` the page behind the log-in); every: seconds from start to
+    start of an account's requests; avoid: pattern of URLs that are not asked for as they log out. Raises ValueError, TypeError.
+    """
+
+    def __init__(
+        self, how: str | Steps, fields: Mapping[str, str] | None = None, *, accounts: Mapping[str, Mapping[str, str]] | None = None,
+        form: str | None = None, submit: str | None = None, shows: Sign | Iterable[Sign] = (), lost: Sign | Iterable[Sign] = (),
+        check: str | None = None, every: float | str | None = None, avoid: str | re.Pattern[str] = LEAVING,
+    ) -> None:  # fmt: skip
+        self.url: str | None = _url(how) if isinstance(how, str) else None
+        self.steps: Steps | None = how if callable(how) else None
+        if self.url is None and self.steps is None:
+            raise TypeError("a log-in is the URL of its form, or a function")
+        if self.steps is not None and (form or submit):
+            raise ValueError("form= and submit= belong to the URL of a form: the function says them itself")
+        self.form, self.submit = form, submit
+        self.shows, self.lost = _signs("shows", shows, no=int), _signs("lost", lost)
+        self.check = "" if check is None else _url(check)
+        self.every = 0.0 if every is None else value_parsers.seconds(every)
+        self.avoid = compile_(avoid)
+        common = _fields(fields or {})
+        given = accounts if accounts is not None else {MAIN: {}}
+        if not 0 < len(given) <= MOST:
+            raise ValueError(f"accounts= has 1 to {MOST} names")
+        self.accounts = tuple(
+            Account(value_parsers.label(name), MappingProxyType(common | _fields(own))) for name, own in given.items()
+        )
+        if self.url and (bare := next((one.name for one in self.accounts if not one.fields), None)):
+            raise ValueError(f"account {bare} has no fields to fill in")
+
+    def __repr__(self) -> str:
+        return f"Login({self.url or getattr(self.steps, '__name__', 'steps')!r})"
+
+    def revealed(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
+        """The accounts with their secrets put in. Raises ValueError naming account and what is missing."""
+        out = []
+        for name, fields in self.accounts:
+            try:
+                out.append(Account(name, {field: put_in(text, environ) for field, text in fields.items()}))
+            except ValueError as error:
+                raise ValueError(f"account {name}: {error}") from None
+        return tuple(out)
+
+    def secrets(self, account: Account) -> list[str]:
+        """The secret values of an account that is revealed: those that were referred to."""
+        said = next(one.fields for one in self.accounts if one.name == account.name)
+        return [value for field, value in account.fields.items() if refers(said[field])]
+
+    def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
+        """The same in a browser, whose page builds the form: filled in, sent `pause` seconds after the page was asked for or later; then
+        the sign that one is in is waited for (the last but one): what it shows, else that the form is gone."""
+        form = f":is({self.form or 'form:has(input[type=password i])'})"
+        button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
+        if self.submit:
+            said = json.dumps(self.submit, ensure_ascii=False)
+            button = f":is(button:has-text({said}), :is(button, input):is([name={said}], [value={said}]))"
+        names = {field: json.dumps(field, ensure_ascii=False) for field in fields}
+        filled = [
+            Step("fill", f"{form} :is([name={names[field]}], [id={names[field]}])", fields[field]) for field in fields
+        ]
+        shown = [one for one in self.shows if isinstance(one, str) and not one.startswith(("/", "http://", "https://"))]
+        sign = Step("wait", ", ".join(shown))
+        if not shown or len(shown) < len(self.shows):
+            sign = Step("until", f"!document.querySelector({json.dumps(self.form or FORM)})")
+        return *filled, Step("pause", f"{pause:g}"), Step("click", f"{form} {button}"), sign, Step("wait", "idle")
+
+    def by_form(self, fields: Mapping[str, str]) -> Generator[Any, Any, Any]:
+        """The steps of a form: its page, then the form filled in and sent."""
+        assert self.url is not None
+        page = yield Request(self.url)
+        yield page.form(self.form).fill(fields, submit=self.submit)
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """The text without these values, as they are or as URLs have them; those of one or two characters are left.
+
+    >>> redacted("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
+    'https://e.com/?pw=*** c ***'
+    """
+    from urllib.parse import quote, quote_plus
+
+    forms = {form for one in secrets if len(one) > 2 for form in (one, quote(one, safe=""), quote_plus(one))}
+    for one in sorted(forms, key=len, reverse=True):
+        text = text.replace(one, MASK)
+    return text
+
+
+def leads(target: str, sign: str) -> bool:
+    """Whether a URL is at or below a sign's path (`/login`), or its whole address (`https://auth.example/`).
+
+    >>> leads("https://e.com/login?next=/a", "/login"), leads("https://e.com/logins", "/login")
+    (True, False)
+    """
+    scheme, host, path = split(target)
+    found = path.partition("?")[0] if sign.startswith("/") else f"{scheme}://{host}{path.partition('?')[0]}"
+    return found == sign or found.startswith(sign.rstrip("/") + "/")
+
+
+def _url(text: str) -> str:
+    found = urls.parse(text)
+    if found is None or not found.startswith(urls.WEB):
+        raise ValueError(f"{text!r} is no http(s) URL")
+    if "@" in split(found)[1]:
+        raise ValueError("no user and password belong into the URL of a log-in")
+    return found.partition("#")[0]
+
+
+def _signs(word: str, given: Any, no: type | None = None) -> tuple[Sign, ...]:
+    several = (given,) if isinstance(given, int | str | re.Pattern) else tuple(given or ())
+    for one in several:
+        if not isinstance(one, int | str | re.Pattern) or isinstance(one, bool) or (no and isinstance(one, no)):
+            raise TypeError(
+                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and {one!r} is none"
+            )
+    return several
+
+
+def _fields(given: Any) -> dict[str, str]:
+    out = dict(given)
+    for name, value in out.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"the field {name!r} is a text")
+        if secretive(name) and value and not refers(value):
+            raise ValueError(
+                f"a secret does not belong into the file: write ${{env:NAME}} or ${{file:PATH}} for {name!r}"
+            )
+    return out

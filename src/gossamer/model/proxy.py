@@ -1,0 +1,158 @@
+"""A proxy, and which proxies a request may go through: values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from gossamer.config import value_parsers
+
+KINDS = ("datacenter", "residential", "mobile")
+ROTATIONS = ("request", "session", "host")
+SCHEMES = ("http", "https", "socks5", "socks5h", "socks4", "socks4a")
+_COUNTRY = re.compile(r"[a-z]{2}")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+
+
+class Proxy(msgspec.Struct, frozen=True):
+    """One proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Prints without its secrets."""
+
+    scheme: str
+    host: str
+    """A name or an address; IPv6 without brackets."""
+    port: int
+    user: str = ""
+    password: str = ""
+    kind: str = "datacenter"
+    countries: tuple[str, ...] = ()
+    """Where its requests come from, as `de`; none: nobody said."""
+    provider: str = ""
+
+    @property
+    def id(self) -> str:
+        """What it is called in logs and in the store: `provider/host:port#3fa9c210`, the digits telling its users apart."""
+        name = f"{self.provider}/{self.authority}" if self.provider else self.authority
+        if self.scheme == "http" and not self.user:
+            return name
+        told = blake2b(f"{self.scheme} {self.user}:{self.password}".encode(), digest_size=4).hexdigest()
+        return f"{name}#{told}"
+
+    @property
+    def authority(self) -> str:
+        """`host:port`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def has(self, word: str) -> bool:
+        """Whether it is a template of `country` or `session`."""
+        return f"{{{word}}}" in f"{self.host} {self.user} {self.password}"
+
+    def url(self, country: str = "", session: str = "") -> str:
+        """Its URL with credentials, a template filled in. Not for logs.
+
+        >>> Proxy("http", "gate.example", 7000, "joe-{country}-{session}", "p:w").url("de", "a1")
+        'http://joe-de-a1:p%3Aw@gate.example:7000'
+        """
+
+        def filled(text: str) -> str:
+            return text.replace("{country}", country).replace("{session}", session)
+
+        secret = f"{quote(filled(self.user), safe='')}:{quote(filled(self.password), safe='')}@" if self.user else ""
+        return f"{self.scheme}://{secret}{filled(self.authority)}"
+
+    def __repr__(self) -> str:
+        return f"<proxy {self.id}>"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which proxies will do: all that are of one of the kinds, countries and providers (none named: any), and how long one is kept."""
+
+    kinds: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    rotation: str = ""
+    """`request`: another each time; `session`: one a registered domain for a session; `host`: one a host; '': as the crawl has it."""
+
+    def suits(self, proxy: Proxy) -> bool:
+        """Whether a proxy will do. A gateway with `{country}` and no list of countries leads to any, if one is wanted."""
+        if self.kinds and proxy.kind not in self.kinds:
+            return False
+        if self.providers and proxy.provider not in self.providers:
+            return False
+        if not proxy.countries and proxy.has("country"):
+            return bool(self.countries)
+        return not self.countries or not set(self.countries).isdisjoint(proxy.countries)
+
+    def country(self, proxy: Proxy) -> str:
+        """The country that a gateway is asked for."""
+        named = self.countries or proxy.countries
+        return next((one for one in named if not proxy.countries or one in proxy.countries), "")
+
+    def narrowed(self, country: str | None, kind: str | None) -> Wanted:
+        """With the needs of one request, which go before."""
+        if not country and not kind:
+            return self
+        return Wanted(
+            (kind,) if kind else self.kinds, (country,) if country else self.countries, self.providers, self.rotation
+        )
+
+    def __str__(self) -> str:
+        named = (("type", self.kinds), ("country", self.countries), ("provider", self.providers))
+        return ", ".join(f"{word} {' or '.join(values)}" for word, values in named if values) or "any"
+
+
+def kind(text: Any) -> str:
+    """A kind of proxies. Raises ValueError."""
+    return value_parsers.one_of(KINDS, text)
+
+
+def country(text: Any) -> str:
+    """An ISO 3166 country of two letters, in lower case. Raises ValueError.
+
+    >>> country("DE")
+    'de'
+    """
+    found = str(text).lower()
+    if not isinstance(text, str) or not _COUNTRY.fullmatch(found):
+        raise ValueError(f"{text!r} is no country of two letters, such as de")
+    return found
+
+
+def provider(text: Any) -> str:
+    """A provider's name. Raises ValueError."""
+    if not isinstance(text, str) or not _LABEL.fullmatch(text):
+        raise ValueError(f"{text!r} is no name of a provider: letters, digits, '.', '_' and '-', at most 40")
+    return text
+
+
+_WORDS = {"type": ("kinds", kind), "country": ("countries", country), "provider": ("providers", provider)}
+
+
+def wanted(given: Any) -> Wanted:
+    """Read what a site wants: a text of words, or a mapping of the same. Raises ValueError.
+
+    >>> wanted("residential country=de,fr rotation=session")
+    Wanted(kinds=('residential',), countries=('de', 'fr'), providers=(), rotation='session')
+    """
+    if isinstance(given, Wanted):
+        return given
+    if isinstance(given, str):
+        pairs = [word.partition("=") for word in given.split()]
+        given = {name if equals else "type": value if equals else name for name, equals, value in pairs}
+    if not isinstance(given, Mapping):
+        raise ValueError("write it as 'residential country=de rotation=session'")
+    out: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "rotation":
+            out["rotation"] = value_parsers.one_of(ROTATIONS, value)
+        elif name in _WORDS:
+            field, read = _WORDS[name]
+            several = value.split(",") if isinstance(value, str) else list(value)
+            out[field] = tuple(read(one) for one in several)
+        else:
+            raise ValueError(f"there is no {name!r}{value_parsers.nearest(name, [*_WORDS, 'rotation'])}")
+    return Wanted(**out)

@@ -1,0 +1,172 @@
+"""How good what a site gives is: field coverage, a score, drift against earlier runs; read from counts that settle with the pages.
+
+Counts, `|` between their words (`q` stands before them; a site's name has no `|`, and fields that have one are not counted):
+`SITE|p` pages read, `SITE|e` those of them that gave neither items nor links, `SITE|u` pages that could not be read, `SITE|h` items
+that are held (`absence`), `SITE|i|KIND` items, `SITE|b|KIND` those kept aside, `SITE|f|KIND|FIELD` items in which the field has a value.
+Items that steps dropped are none of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.model.item import has_value
+
+FIELDS = 50
+"""Fields of a kind that are counted, of untyped items."""
+NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
+KEPT = 10
+"""Runs of a site that are remembered."""
+LEAST = 20
+"""Items of a run that is remembered; of a window, below which a field's coverage is not judged."""
+
+
+class Quality(msgspec.Struct):
+    """A site in one crawl (or one window of it). Shares lie between 0 and 1."""
+
+    pages: int = 0
+    """Pages read by its functions."""
+    unread: int = 0
+    """Pages that they could not read, or that lack what they must have."""
+    items: int = 0
+    rejected: int = 0
+    """Items kept aside."""
+    empty: int = 0
+    """Pages read that gave neither items nor links."""
+    held: int = 0
+    """Items that lost usual values in a run that lost them everywhere: they are not stored."""
+    quality: float = 1.0
+    """Share of pages that could be read, times share of items without a fault."""
+    coverage: dict[str, float] = {}
+    """`KIND.FIELD` -> share of the items that have a value there, those kept aside included. None of less than `least` items: NaN."""
+    drift: dict[str, float] = {}
+    """`KIND.FIELD`, `quality` -> how far it fell below the median of the last good runs; `yield` (items a page): by which share."""
+
+    @property
+    def per_page(self) -> float:
+        """Items a page."""
+        return self.items / (self.pages + self.unread) if self.pages + self.unread else 0.0
+
+
+class Run(msgspec.Struct):
+    """What is remembered of a good run of a site. `at`: RFC 3339, when it began."""
+
+    crawl: str
+    at: str
+    items: int
+    quality: float
+    per_page: float
+    coverage: dict[str, float]
+    empty: int = 0
+
+
+class Part(NamedTuple):
+    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No pages: it paused the crawl."""
+
+    who: str
+    pages: int
+    counts: dict[str, int]
+
+
+class Counting:
+    """Counts what the pages of one site gave, as changes of the crawl's counts."""
+
+    def __init__(self, site: str) -> None:
+        self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
+
+    def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
+        """A page that was read, or could not be; `empty`: it gave neither items nor links."""
+        counts[self._site + ("p" if read else "u")] = 1
+        if empty:
+            counts[self._site + "e"] = 1
+
+    def item(self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool) -> None:
+        """An item and which of its fields have a value."""
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = {}
+        name = f"{self._site}i|{kind}"
+        counts[name] = counts.get(name, 0) + 1
+        if not good:
+            name = f"{self._site}b|{kind}"
+            counts[name] = counts.get(name, 0) + 1
+        for field, value in fields.items():
+            name = known.get(field) or self._name(kind, field)
+            if name != "-" and has_value(value):
+                counts[name] = counts.get(name, 0) + 1
+            elif name != "-":
+                counts.setdefault(name, 0)
+
+    def _name(self, kind: str, field: str) -> str:
+        """The count of a field; `-` for one that is not counted."""
+        known = self._known[kind]
+        if len(known) >= FIELDS or not NAMED.fullmatch(field):
+            return "-"
+        known[field] = f"{self._site}f|{kind}|{field}"
+        return known[field]
+
+
+def of_counts(
+    counts: Mapping[str, int], runs: Mapping[str, Iterable[Run]] | None = None, least: int = 1
+) -> dict[str, Quality]:
+    """The sites of a crawl by their counts. `runs`: the last good ones of each site.
+
+    >>> of_counts({"q|a|p": 4, "q|a|i|book": 4, "q|a|b|book": 1, "q|a|f|book|price": 3})["a"].coverage
+    {'book.price': 0.75}
+    """
+    found: dict[str, Quality] = {}
+    items: dict[tuple[str, str], int] = {}
+    fields: list[tuple[str, str, str, int]] = []
+    for name, n in counts.items():
+        if not name.startswith("q|"):
+            continue
+        _, site, what, *rest = name.split("|", 4)
+        one = found.setdefault(site, Quality())
+        if what == "p":
+            one.pages = n
+        elif what == "u":
+            one.unread = n
+        elif what == "e":
+            one.empty = n
+        elif what == "h":
+            one.held = n
+        elif what == "i":
+            one.items += n
+            items[site, rest[0]] = n
+        elif what == "b":
+            one.rejected += n
+        else:
+            fields.append((site, rest[0], rest[1], n))
+    for site, kind, field, n in sorted(fields):
+        of = items.get((site, kind), 0)
+        found[site].coverage[f"{kind}.{field}"] = round(n / of, 4) if of >= least else math.nan
+    for site, one in found.items():
+        whole = one.pages + one.unread
+        read = one.pages / whole if whole else 1.0
+        one.quality = round(read * ((one.items - one.rejected) / one.items if one.items else 1.0), 4)
+        _drift(one, [run for run in (runs or {}).get(site, ()) if run.items >= LEAST], least)
+    return found
+
+
+def run_of(crawl: str, at: str, one: Quality) -> Run:
+    """What is remembered of a site's run."""
+    return Run(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
+
+
+def _drift(one: Quality, runs: list[Run], least: int) -> None:
+    if not runs or not one.pages + one.unread:
+        return
+    fallen = {"quality": median(run.quality for run in runs) - one.quality}
+    usual = median(run.per_page for run in runs)
+    fallen["yield"] = (usual - one.per_page) / usual if usual else 0.0
+    lost = {name: 0.0 for run in runs for name in run.coverage} if one.items >= least else {}
+    for name, now in (lost | one.coverage).items():  # a field that no item has any more is covered by 0
+        if before := [run.coverage[name] for run in runs if name in run.coverage]:
+            fallen[name] = median(before) - now
+    one.drift = {name: round(by, 4) for name, by in fallen.items() if by > 0}

@@ -1,0 +1,350 @@
+"""A site: what we know of one web site, in one file of the user. Functions are registered by name and stay pure.
+
+site = Site("books", hosts=["books.toscrape.com"], seeds=["https://books.toscrape.com/"])
+
+@site.page(r"/catalogue/[^/]+/index\\.html$")
+def book(page): ...
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gossamer import url as urls
+from gossamer.config import value_parsers
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError
+from gossamer.model import item as items
+from gossamer.model import rendering
+from gossamer.model.absence import GONE_SHARE
+from gossamer.model.login import Login
+from gossamer.model.proxy import Wanted, wanted
+from gossamer.url import patterns
+
+KNOWN = (
+    "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
+    "session", "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "types", "args",
+)  # fmt: skip
+
+Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
+
+
+class Pace(NamedTuple):
+    """How the site's hosts are paced: seconds from start to start, requests at once. A Crawl-delay stays the floor."""
+
+    delay: float | None = None
+    per_host: int | None = None
+
+
+class Function(NamedTuple):
+    """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of its items."""
+
+    name: str
+    pattern: patterns.Searcher | None
+    call: Callable[[Any], Any]
+    item: type | None = None
+
+
+class Site:
+    """One web site. Everything but the name has a default that suits any host.
+
+    hosts: `example.com` (and no other), `*.example.com`, without them those of the seeds; those named are in the scope of
+    `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns of the URLs (path and query)
+    that are this site's; seeds: URLs; follow: None (what the page functions yield; without functions every link in scope),
+    True, patterns of links to follow, a function of the page that gives links, or False; pace: seconds from start to start, or
+    Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; blocks: patterns of pages that are
+    blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
+    `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
+    session: a Login: who is logged in, and how;
+    sinks: where its items are kept besides the outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that
+    its items go through (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all of
+    its items, so those that it does not see are marked as gone in stores that keep a row an item, at most 20 % of them in one run (another
+    share: complete=0.5);
+    ladder: how its pages are got, some of plain, impersonated, browser, unlocker; browser: the browsers it is to see on the
+    impersonated rung, by name; render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
+    "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
+    proxies: which of the crawl's proxies its requests go through, as 'residential country=de,fr provider=acme rotation=session';
+    lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
+    types: media types of pages that its functions read beside those of text, as `application/pdf`;
+    args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
+    Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
+    """
+
+    _frozen = False
+
+    def __init__(
+        self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
+        follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (), unlocker: str = "",
+        render: rendering.Said = None, proxies: Any = None, pace: Pace | float | str | None = None,
+        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True,
+        session: Login | None = None, lane: str | None = None, region: str | None = None,
+        retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
+        steps: Any = (), gates: str | Iterable[str] = (),
+        complete: bool | float | str = False, types: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
+    ) -> None:  # fmt: skip
+        def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
+            try:
+                return reader(value)
+            except (ValueError, TypeError, AttributeError) as error:
+                shown = "..." if word in ("headers", "session") else repr(value)  # a header may be a secret as a whole
+                raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
+
+        self.name: str = _name(name)
+        if unknown:
+            raise ConfigError(_unknown(name, next(iter(unknown))))
+        self.seeds: tuple[str, ...] = read("seeds", _seeds, seeds)
+        own = read("hosts", _hosts, hosts)
+        self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
+        self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
+        self.follow = read("follow", _follow, follow)
+        self.ladder: tuple[str, ...] = read("ladder", lambda value: value_parsers.ladder(_several(value)), ladder)
+        self.browser: tuple[str, ...] = read("browser", _several, browser)
+        self.unlocker: str = read("unlocker", lambda value: value_parsers.line(value) if value else "", unlocker)
+        self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
+        self.render: rendering.Render = read("render", rendering.read, render)
+        self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
+        self.says_lane, self.says_ladder = lane is not None, ladder is not None
+        self.region: str | None = None if region is None else read("region", value_parsers.label, region)
+        self.pace: Pace | None = read("pace", _pace, pace)
+        self.headers: Mapping[str, str] = MappingProxyType(read("headers", value_parsers.headers, headers))
+        self.must_have: tuple[str, ...] = read("must_have", _several, must_have)
+        self.blocks: bool | tuple[patterns.Searcher, ...] = read("blocks", _blocks, blocks)
+        self.session: Login | None = read("session", _session, session)
+        self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
+        self.robots: bool = read("robots", value_parsers.flag, robots)
+        self.sinks: tuple[str, ...] = read("sinks", _several, sinks)
+        self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
+        self.gates: tuple[str, ...] = read("gates", _several, gates)
+        self.complete: float = read("complete", _complete, complete)
+        self.types: tuple[str, ...] = read("types", value_parsers.media_types, types)
+        self.defaults: Mapping[str, Any] = MappingProxyType(read("args", dict, args or {}))
+        self.args: Mapping[str, Any] = self.defaults
+        self.functions: Sequence[Function] = []
+        self.solver: Callable[..., Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._frozen:
+            raise AttributeError(f"site {self.name} is frozen once its file is loaded: page functions keep nothing")
+        super().__setattr__(name, value)
+
+    def freeze(self, args: Mapping[str, str]) -> None:
+        """From now on nothing changes but by this: the arguments are those given, else the defaults."""
+        self.__dict__["args"] = MappingProxyType({name: args.get(name, own) for name, own in self.defaults.items()})
+        self.__dict__["functions"] = tuple(self.functions)
+        self.__dict__["_frozen"] = True
+
+    def page(
+        self, pattern: str | None = None, name: str | None = None, item: type | None = None
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a function that reads pages whose URL (path and query) the pattern is found in; the first match in
+        the file wins, one without a pattern takes what is left. It yields items, requests, or URLs as text.
+
+        item: the class of its items; a dict that it yields is judged, and written, as one of that class."""
+        if callable(pattern):
+            raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
+        try:
+            compiled = None if pattern is None else _pattern(pattern)
+        except ValueError as error:
+            raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
+        if item is not None and not items.is_class(item):
+            raise ConfigError(
+                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a pydantic model"
+            )
+
+        def register(call: Callable[..., Any]) -> Callable[..., Any]:
+            known = name or call.__name__
+            if any(function.name == known for function in self.functions):
+                raise ConfigError(f"site {self.name}: two page functions are named {known}")
+            if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+                raise ConfigError(
+                    f"site {self.name}: {known} reads a page that is here already: write def, not async def"
+                )
+            if not _takes_a_page(call):
+                raise ConfigError(f"site {self.name}: {known} is called with the page alone: write def {known}(page)")
+            self.functions = [*self.functions, Function(known, compiled, call, item)]
+            return call
+
+        return register
+
+    def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the function that is asked about pages that want a person or a proof: it returns headers for another try, or None."""
+        if self.solver is not None:
+            raise ConfigError(f"site {self.name}: two functions are its captcha")
+        self.solver = call
+        return call
+
+    @property
+    def all_patterns(self) -> tuple[patterns.Searcher, ...]:
+        """The patterns that meet URLs and pages."""
+        pages = [one.pattern for one in self.functions if one.pattern is not None]
+        follow = self.follow if isinstance(self.follow, tuple) else ()
+        return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
+
+    def function(self, url: str, use: str | None = None) -> Function | None:
+        """The function that reads a page: the one a request names, else the first whose pattern is found."""
+        if use is not None:
+            return next((function for function in self.functions if function.name == use), None)
+        path = _path(url)
+        bare = None
+        for function in self.functions:
+            if function.pattern is None:
+                bare = bare or function
+            elif function.pattern.search(path):
+                return function
+        return bare
+
+    def takes_path(self, url: str) -> bool:
+        """Whether a URL is this site's by its path and query."""
+        if not self.paths:
+            return True
+        path = _path(url)
+        return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
+
+    def claims(self, host: str) -> int:
+        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter.
+
+        One that was given without a port is taken on any.
+        """
+        if host in self.hosts:
+            return 1000 + len(host)
+        bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
+        best = 0
+        for own in self.hosts:
+            if own == bare:
+                best = max(best, 1000 + len(own))
+            elif own.startswith("*.") and (bare.endswith(own[1:]) or bare == own[2:]):
+                best = max(best, len(own))
+        return best
+
+
+def _path(url: str) -> str:
+    return "/" + url.partition("://")[2].partition("/")[2]
+
+
+def _several(values: Any) -> tuple[str, ...]:
+    found = (values,) if isinstance(values, str) else tuple(values or ())
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError(f"it is a list of texts, and {one!r} is none")
+    return found
+
+
+def _complete(value: object) -> float:
+    """The share of the stored items that one run may mark as gone; 0: none, for no run sees all."""
+    text = str(value)
+    try:
+        return GONE_SHARE if value_parsers.flag(text) else 0.0
+    except ValueError:
+        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= share <= 1:
+        raise ValueError("write True, False, or the share of the items that may go in one run, as 0.5 or 50%")
+    return share
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name):
+        raise ConfigError(f"site {name!r}: a name has letters, digits, '.', '_' and '-', at most 80")
+    return name
+
+
+def _unknown(name: str, word: str) -> str:
+    close = value_parsers.nearest(word, [f"{known}=" for known in KNOWN])
+    return f"site {name}: Site() knows no {word}=" + (close or f"; it knows {', '.join(KNOWN)}")
+
+
+def _hosts(hosts: Any) -> tuple[str, ...]:
+    return tuple(map(_host, _several(hosts)))
+
+
+def _host(host: str) -> str:
+    bare = host.removeprefix("*.")
+    if "/" in host or "@" in host:
+        raise ValueError("give the host alone, as 'example.com' or 'example.com:8080'")
+    if host == "*":
+        raise ValueError("for every host without a site name the variable: default = Site(...)")
+    parsed = None if "*" in bare else urls.parse(f"http://{bare}/")
+    if parsed is None:
+        raise ValueError(f"{host!r} is no host")
+    return host[: len(host) - len(bare)] + urls.host(parsed)
+
+
+def _seeds(seeds: Any) -> tuple[str, ...]:
+    return tuple(map(_seed, _several(seeds)))
+
+
+def _seed(seed: str) -> str:
+    parsed = urls.parse(seed)
+    if parsed is None or not parsed.startswith(("http://", "https://")):
+        raise ValueError(f"{seed!r} is no http(s) URL")
+    return parsed.partition("#")[0]
+
+
+def _patterns(given: Any) -> tuple[patterns.Searcher, ...]:
+    several = (given,) if isinstance(given, str | re.Pattern) else tuple(given or ())
+    return tuple(map(_pattern, several))
+
+
+def _blocks(blocks: Any) -> bool | tuple[patterns.Searcher, ...]:
+    return blocks if isinstance(blocks, bool) else _patterns(blocks)
+
+
+def _pattern(text: Any) -> patterns.Searcher:
+    if isinstance(getattr(text, "pattern", text), bytes):
+        raise ValueError(f"{text!r} is bytes: write it as text")
+    try:
+        return patterns.compile_(text)
+    except (re.error, TypeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _follow(follow: Follow) -> Any:
+    return follow if follow is None or isinstance(follow, bool) or callable(follow) else _patterns(follow)
+
+
+def _pace(pace: Pace | float | str | None) -> Pace | None:
+    if pace is None:
+        return None
+    delay, at_once = pace if isinstance(pace, Pace) else (pace, None)
+    if isinstance(delay, float):  # 0.1 + 0.2 has more digits than people write
+        delay = round(delay, 6)
+    return Pace(
+        None if delay is None else value_parsers.seconds(delay),
+        None if at_once is None else value_parsers.count(1, 1000, at_once),
+    )
+
+
+def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
+    found = (steps,) if callable(steps) else tuple(steps)
+    if odd := [step for step in found if not callable(step)]:
+        raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
+    for step in found:
+        if inspect.iscoroutinefunction(step) or inspect.iscoroutinefunction(type(step).__call__):
+            raise TypeError(f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def")
+    return found
+
+
+def _retries(retries: Any) -> tuple[float, ...] | None:
+    if isinstance(retries, int | float):
+        raise ValueError("it is the wait before each retry, such as ['1m', '5m'], or 'none'")
+    return None if retries is None else value_parsers.retries(retries)
+
+
+def _session(session: Any) -> Login | None:
+    if session is not None and not isinstance(session, Login):
+        raise TypeError("it is a Login: from gossamer import Login")
+    return session
+
+
+def _takes_a_page(call: Callable[..., Any]) -> bool:
+    """Whether it can be called with one argument; True where nobody can tell."""
+    try:
+        inspect.signature(call).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True

@@ -1,0 +1,92 @@
+"""What the links of one document are relative to."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gossamer.parsing.encoding_labels import codec
+from gossamer.url import Resolver, origin
+from gossamer.url.scope import MAX_URL
+
+_AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
+"""Encodings of documents whose links are in UTF-8."""
+_ODD: Final = re.compile(r"[^\x00-\x7f]")
+
+
+_SCHEME: Final = re.compile(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
+_ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
+"""An href of which a base contributes the origin at most."""
+
+
+class Base(Resolver):
+    """The URL of a document, parsed once; `resolve` makes its links absolute (http and https only, no fragment).
+
+    A URL is at most MAX_URL characters long. Longer ones are refused by the lengths of their parts, before anything is joined:
+    a page of 100 KB may have a base of 800 KB and 50,000 relative links.
+    """
+
+    __slots__ = ("is_long", "url")
+
+    def __init__(self, url: str) -> None:
+        """`url` may be no URL at all: then only absolute links resolve. Of one that is too long only the origin is kept in `url`."""
+        super().__init__(url)
+        self.url: str = self._base.href if self._base is not None else ""
+        self.is_long = len(self.url) > MAX_URL
+        if self.is_long:
+            self.url = f"{origin(self.url)}/"
+            super().__init__(self.url)
+
+    def resolve(self, href: str) -> str | None:
+        """The fetch form of one href; None when it is no URL, not http or https, or too long."""
+        if len(href) > MAX_URL and len(href.partition("#")[0]) > MAX_URL:
+            return None
+        if self.is_long and not _ROOTED.match(href):
+            return None
+        found = super().resolve(href)
+        return None if found is None or len(found) > MAX_URL else found
+
+    def join(self, href: str) -> str | None:
+        """As `resolve`, however long the result is. For the base itself."""
+        return super().resolve(href)
+
+    def is_too_long(self, href: str) -> bool:
+        """Whether an href that does not resolve is a web link that is too long.
+
+        >>> Base("https://example.com/").is_too_long("a" * 3000), Base("https://example.com/").is_too_long("mailto:a@b")
+        (True, False)
+        """
+        scheme = _SCHEME.match(href)
+        if scheme is not None and scheme[1].lower() not in ("http", "https"):
+            return False
+        return self.is_long or len(href) + len(self.url) > MAX_URL
+
+
+class OldBase(Base):
+    """The base of a document that is not in UTF-8: what its links have in their queries goes out in its own encoding, as
+    browsers send it and its server expects it (URL Standard, "query state")."""
+
+    __slots__ = ("_codec",)
+
+    def __init__(self, url: str, encoding: str) -> None:
+        """`encoding` by its name in the Encoding Standard."""
+        super().__init__(url)
+        self._codec = "gbk" if encoding == "gbk" else codec(encoding)
+
+    def _fetch(self, href: str) -> str | None:
+        if not href.isascii():
+            head, mark, query = href.partition("?")
+            href = head + mark + _ODD.sub(lambda found: self._octets(found[0]), query)
+        return super()._fetch(href)
+
+    def _octets(self, char: str) -> str:
+        try:
+            octets = char.encode(self._codec)
+        except UnicodeEncodeError:
+            return f"%26%23{ord(char)}%3B"
+        return "".join(f"%{octet:02X}" if octet > 0x7E or octet in b"\"#<>'" else chr(octet) for octet in octets)
+
+
+def base_of(url: str, encoding: str) -> Base:
+    """The base of a document at `url` in that encoding, by its name in the Encoding Standard."""
+    return Base(url) if encoding in _AS_UTF8 else OldBase(url, encoding)

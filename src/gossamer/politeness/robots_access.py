@@ -1,0 +1,83 @@
+"""What came of fetching a robots.txt, as RFC 9309 section 2.3 has it: rules, everything allowed, or a closed host."""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+
+from gossamer.model.page import Failure, Page
+from gossamer.model.verdict import Drop
+from gossamer.politeness.robots import Robots
+
+AGE = 86_400.0
+"""Seconds that rules hold."""
+PARKED = 300.0
+"""A longer Crawl-delay parks the host."""
+MOST = 500 * 1024
+OPEN = 1
+"""The version of "all is allowed": nothing to read, nothing to evaluate."""
+UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
+CLOSED = {
+    UNREACHABLE: Drop(error="robots-unreachable", detail="its robots.txt could not be read, so nothing may be fetched"),
+    NO_NAME: Drop(error="dns", detail="the host has no address"),
+    PRIVATE: Drop(skip="private", detail="the host's address is private: allow it with --allow-private"),
+    TOO_SLOW: Drop(skip="budget", detail="its robots.txt asks for a Crawl-delay of more than 300 s"),
+}
+
+
+class Access(msgspec.Struct, frozen=True):
+    """`version` of the rules (negative: CLOSED), `holds` seconds (0: not known yet, try again after `wait`)."""
+
+    version: int = OPEN
+    holds: float = AGE
+    crawl_delay: float = 0.0
+    rules: bytes = b""
+    """As kept by the frontier: the groups of our agent and `*`, compressed."""
+    sitemaps: tuple[str, ...] = ()
+    wait: float = 0.0
+
+
+def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
+    """The outcome of a robots.txt request after its redirects.
+
+    wait: seconds before the next try, None when no retry is left; stale: version of rules that may still be used, else 0.
+    """
+    if isinstance(result, Page):
+        if 200 <= result.status < 300:
+            return read(result.body, agent)
+        if result.status < 500 and result.status != 429:
+            return Access()
+    elif result.reason in ("private", "filter"):
+        return Access(PRIVATE)
+    elif result.reason == "dns" and result.final:
+        return Access(NO_NAME)
+    elif result.reason == "content-type":
+        return Access()
+    if stale:
+        return Access(stale, holds=3600.0)
+    if wait is None:
+        return Access(UNREACHABLE)
+    return Access(holds=0.0, wait=wait)
+
+
+def read(body: bytes, agent: str) -> Access:
+    """The rules of a robots.txt body for our agent."""
+    body = body[:MOST]
+    robots = Robots(body)
+    delay = robots.delay(agent) or 0.0
+    sitemaps = tuple(robots.sitemaps)
+    if delay > PARKED:
+        return Access(TOO_SLOW, sitemaps=sitemaps)
+    kept = zlib.compress(Robots.trimmed(body, [agent]))
+    return Access(version_of(kept), AGE, delay, kept, sitemaps)
+
+
+def version_of(kept: bytes) -> int:
+    """The version of rules: the same rules have the same one."""
+    return (zlib.crc32(kept) & 0x7FFFFFFF) | 2
+
+
+def rules(kept: bytes) -> Robots:
+    """The rules as kept by the frontier."""
+    return Robots(zlib.decompress(kept))

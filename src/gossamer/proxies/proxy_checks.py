@@ -1,0 +1,126 @@
+"""What a worker does beside its requests for the proxies: it tells the others what it saw, hears of them, and checks those that are due."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Protocol
+
+from gossamer.errors import GossamerError
+from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_health import Seen, Standing
+
+FLUSH, CHECKS, OLD = 1.0, 32, 600_000
+"""Seconds between exchanges with the other workers, health checks at once, ms after which a proxy is checked again."""
+
+
+class Shared(Protocol):
+    """What all workers know (`frontier.proving`)."""
+
+    async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]: ...
+    async def bind(self, session: str, wanted: str, old: str, length: float) -> str: ...
+    async def turn(self, name: str, me: str) -> bool: ...
+
+
+class Check(Protocol):
+    """Checks the health of a proxy, by its place: seconds that it took, None when it failed."""
+
+    async def seconds(self, place: int) -> float | None: ...
+    async def close(self) -> None: ...
+
+
+class Upkeep:
+    """The upkeep of one pool. `freed` is set when a proxy may have become free."""
+
+    def __init__(self, pool: Pool, shared: Shared, check: Check) -> None:
+        self.pool, self.shared, self._check = pool, shared, check
+        self.freed = asyncio.Event()
+        self._offset = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._begun = asyncio.Lock()
+        self._looked: dict[int, int] = {}
+
+    def now(self) -> int:
+        """The store's clock, in milliseconds."""
+        return int((time.time() + self._offset) * 1000)
+
+    async def begin(self) -> None:
+        """Hear of the others before the first request, then do the work in the background."""
+        if self._task is None:
+            async with self._begun:
+                if self._task is None:
+                    await self._exchange()
+                    self._task = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        """Tell the others what was seen, and end."""
+        await self._check.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            with contextlib.suppress(GossamerError, TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._exchange()
+
+    async def _keep(self) -> None:
+        """Exchange what was seen, check what is due, until cancelled."""
+        me, name = secrets.token_hex(6), blake2b("".join(self.pool.book.ids).encode(), digest_size=6).hexdigest()
+        checking: asyncio.Task[None] | None = None
+        try:
+            while True:
+                with contextlib.suppress(GossamerError):  # the store is away: what was seen is told later
+                    await self._exchange()
+                    if (checking is None or checking.done()) and await self.shared.turn(name, me):
+                        checking = asyncio.create_task(self._checks())
+                await asyncio.sleep(FLUSH)
+        finally:
+            if checking is not None:
+                checking.cancel()
+                await asyncio.gather(checking, return_exceptions=True)
+
+    async def _exchange(self) -> None:
+        book = self.pool.book
+        seen = book.taken()
+        told = {key: (s.good, s.bad, s.seconds, s.tail, *book.rule(key)) for key, s in seen.items()}
+        try:
+            now, heard = await self.shared.exchange(told)
+        except GossamerError:
+            for key, one in book.seen.items():
+                seen[key] = _both(seen[key], one) if key in seen else one
+            book.seen = seen
+            raise
+        self._offset = now / 1000 - time.time()
+        book.heard({key: Standing.of(text) for key, text in heard.items()}, now)
+        self.freed.set()
+
+    async def _checks(self) -> None:
+        """The health checks that are due. Without a page to ask for, only whether those whose time is over listen again."""
+        book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(CHECKS)
+        due = book.due(now, OLD)
+        if not self.pool.checked:
+            due = [place for place in due if self._over(place) not in (0, self._looked.get(place))]
+
+        async def check(place: int) -> None:
+            async with gate:
+                self._looked[place] = self._over(place)
+                took = await self._check.seconds(place)
+            if took is None or self.pool.checked:
+                book.checked(place, self.now(), took)
+                self.freed.set()
+
+        await asyncio.gather(*(check(place) for place in due))
+
+    def _over(self, place: int) -> int:
+        """When its time out is over; 0: it has none."""
+        own = self.pool.book.own[place]
+        return own.until if own is not None else 0
+
+
+def _both(one: Seen, other: Seen) -> Seen:
+    """What was seen first and later."""
+    tail = other.tail if other.good else one.tail + other.tail
+    return Seen(one.good + other.good, one.bad + other.bad, one.seconds + other.seconds, tail)

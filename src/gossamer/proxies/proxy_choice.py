@@ -1,0 +1,129 @@
+"""The pool: which proxy a request goes through. Pure; `now` is in milliseconds of the store's clock.
+
+A choice is the best of a few drawn at random, so its cost does not grow with the pool and no proxy gets all the work.
+A proxy that nobody has seen succeed, or that failed just now, has no more requests out than faults would put it out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from gossamer.model.proxy import Proxy, Wanted
+from gossamer.proxies.proxy_table import DOMAINS, Book
+
+DRAWN = 6
+SMALL = 64
+"""Proxies that are looked through, all of them, when none was found by drawing; of more the free ones are listed once a second."""
+OLD = 1000
+
+
+class Pool:
+    """The proxies of a crawl. `checked`: only those that passed a health check are chosen."""
+
+    def __init__(self, proxies: Sequence[Proxy], *, checked: bool = False, draw: random.Random | None = None) -> None:
+        self.proxies, self.checked, self.book = proxies, checked, Book(proxies)
+        self.busy = [0] * len(proxies)
+        """Requests out through each."""
+        self._draw = (draw or random.Random()).random
+        self._lists: dict[Wanted, list[int]] = {}
+        self._named: dict[Wanted, frozenset[str]] = {}
+        self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
+
+    def suited(self, wanted: Wanted) -> list[int]:
+        """Places of the proxies that would do, whatever their standing."""
+        found = self._lists.get(wanted)
+        if found is None:
+            if len(self._lists) >= DOMAINS:
+                self._lists.clear()
+                self._named.clear()
+            found = self._lists[wanted] = [place for place, one in enumerate(self.proxies) if wanted.suits(one)]
+            self._named[wanted] = frozenset(self.proxies[place].provider for place in found)
+        return found
+
+    def choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int] = ()) -> int | None:
+        """The place of the proxy to take, None when none can be taken now. `avoid`: those tried already; where there are other
+        providers than theirs, one of those is taken."""
+        if avoid:
+            self.suited(wanted)
+            others = self._named[wanted] - {self.proxies[place].provider for place in avoid}
+            if others:
+                narrowed = msgspec.structs.replace(wanted, providers=tuple(sorted(others)))
+                if (found := self._choose(narrowed, domain, now, avoid)) is not None:
+                    return found
+        return self._choose(wanted, domain, now, avoid)
+
+    def usable(self, place: int, domain: str, now: int) -> bool:
+        """Whether a proxy may be given a request to a registered domain now."""
+        book = self.book
+        own, most = book.own[place], book.rules[place].most
+        if own is None:
+            if self.checked or self.busy[place] >= most:
+                return False
+        elif (
+            own.until > now
+            or (own.until and self.checked)
+            or ((own.row or own.until or not own.good) and self.busy[place] + own.row >= most)
+        ):
+            return False
+        provider = book.providers[place]
+        if provider and (theirs := book.standings.get(provider)) is not None and theirs.until > now:
+            return False
+        if domain in book.domains:
+            there = book.standings.get(f"{book.ids[place]}\t{domain}")
+            return there is None or there.until <= now
+        return True
+
+    def score(self, place: int, domain: str, now: int) -> float:
+        """How good it is for a registered domain; those that block nobody share one score."""
+        book = self.book
+        own = book.own[place]
+        found = 0.35 if own is None else own.score(now)
+        if domain in book.domains and (there := book.standings.get(f"{book.ids[place]}\t{domain}")) is not None:
+            found *= there.score(now)
+        return found
+
+    def left(self, wanted: Wanted, now: int) -> int:
+        """How many that suit are not out everywhere; those that cool down at a domain are left."""
+        return sum(1 for place in self.suited(wanted) if not self.book.out(place, now))
+
+    def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:
+        some = self.suited(wanted)
+        if not some:
+            return None
+        key = (wanted, domain)
+        made, free = self._free.get(key, (0, some))
+        found = self._drawn(free if now - made < OLD and free else some, domain, now, avoid)
+        if found is None:
+            if len(some) <= SMALL or now - made >= OLD:
+                free = [place for place in some if self.usable(place, domain, now)]
+                if len(self._free) >= DOMAINS:
+                    self._free.clear()
+                self._free[key] = (now, free)
+            found = self._drawn(free, domain, now, avoid)
+            if found is None and len(free) <= SMALL:
+                found = next((place for place in free if place not in avoid and self.usable(place, domain, now)), None)
+        return found
+
+    def _drawn(self, some: Sequence[int], domain: str, now: int, avoid: Collection[int]) -> int | None:
+        found, best, n = None, -1.0, len(some)
+        for _ in range(min(DRAWN, n)):
+            place = some[int(self._draw() * n)]
+            if place not in avoid and self.usable(place, domain, now):
+                score = self.score(place, domain, now)
+                if score > best:
+                    found, best = place, score
+        return found
+
+
+def told(proxies: Iterable[Proxy]) -> str:
+    """What a pool is made of, for people: `120 datacenter, 30 residential; providers acme, other`."""
+    kinds: dict[str, int] = {}
+    names: set[str] = set()
+    for one in proxies:
+        kinds[one.kind] = kinds.get(one.kind, 0) + 1
+        names.add(one.provider)
+    text = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+    return text + (f"; providers {', '.join(sorted(names - {''}))}" if names - {""} else "")

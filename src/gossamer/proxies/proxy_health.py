@@ -1,0 +1,97 @@
+"""How a proxy stands: what it did of late, what follows. The same for a provider, and for a proxy at hosts that block.
+
+| what | faults | opens after | at first, at most |
+| --- | --- | --- | --- |
+| a proxy (quarantine) | it cannot be reached, refuses us, breaks off; its health check failed | 3 in a row | 1 min, 1 h |
+| a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
+| a provider | those of its proxies | 10 in a row | 1 min, 10 min |
+| a proxy at a registered domain (cooldown) | it was blocked there | 1; of a gateway 10 in a row | 1 min, 1 h |
+
+Each opening in a row lasts twice as long as the one before. What is over its time is tried once; a fault opens it again, a success
+forgets all openings. Counts fade by half in ten minutes. `frontier/lua/prove.lua` is the same table, and the tests hold it to this one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+HALF = 600.0
+"""Seconds in which counts fade by half."""
+FLOOR, UNKNOWN = 0.05, 0.5
+"""Seconds: latencies below are the same; that of a proxy nobody tried."""
+
+
+class Rule(NamedTuple):
+    """Faults in a row that open it; milliseconds open at first, at most."""
+
+    most: int
+    first: int = 60_000
+    longest: int = 3_600_000
+
+
+PROXY, GATEWAY, PROVIDER, HOST = Rule(3), Rule(10), Rule(10, longest=600_000), Rule(1)
+
+
+class Seen(msgspec.Struct):
+    """What was seen since the last exchange: successes, faults, seconds that successes took, faults since the last success."""
+
+    good: int = 0
+    bad: int = 0
+    seconds: float = 0.0
+    tail: int = 0
+
+    def add(self, good: bool, seconds: float) -> None:
+        """One more."""
+        if good:
+            self.good, self.seconds, self.tail = self.good + 1, self.seconds + seconds, 0
+        else:
+            self.bad, self.tail = self.bad + 1, self.tail + 1
+
+
+class Standing(msgspec.Struct):
+    """What is known of one. Times in milliseconds of the store's clock, latency in seconds."""
+
+    good: float = 0.0
+    bad: float = 0.0
+    latency: float = 0.0
+    row: int = 0
+    outs: int = 0
+    until: int = 0
+    at: int = 0
+
+    def felt(self, seen: Seen, now: int, rule: Rule) -> None:
+        """Take in what was seen."""
+        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
+        self.good, self.bad, self.at = self.good * fade + seen.good, self.bad * fade + seen.bad, now
+        if seen.good:
+            self.latency += (seen.seconds / seen.good - self.latency) * seen.good / self.good
+            self.row = self.outs = self.until = 0
+        if seen.tail and self.until <= now:
+            self.row += seen.tail
+            if self.row >= rule.most:
+                self.outs += 1
+                self.until = now + min(rule.first * 2 ** min(self.outs - 1, 20), rule.longest)
+                self.row = rule.most - 1
+
+    def score(self, now: int) -> float:
+        """How good it is: success squared over the root of the latency, drawn to the middle by age."""
+        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
+        success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
+        return float(success * success / max(self.latency or UNKNOWN, FLOOR) ** 0.5)
+
+    @property
+    def text(self) -> str:
+        """As the store keeps it."""
+        return f"{self.good:.3f},{self.bad:.3f},{self.latency:.4f},{self.row},{self.outs},{self.until},{self.at}"
+
+    @classmethod
+    def of(cls, text: str) -> Standing:
+        """Of its text.
+
+        >>> Standing.of("2.000,1.000,0.2500,1,0,0,5000").latency
+        0.25
+        """
+        good, bad, latency, row, outs, until, at = text.split(",")
+        return cls(float(good), float(bad), float(latency), int(row), int(outs), int(until), int(at))

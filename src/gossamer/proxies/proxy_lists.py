@@ -1,0 +1,172 @@
+"""Lists of proxies: lines in the forms that providers hand out, read or kept aside with the reason.
+
+| form | read as |
+| --- | --- |
+| `scheme://user:pass@host:port`, `scheme://host:port` | itself, percent-encoded; IPv6 only here, in brackets |
+| `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, nothing encoded |
+| `{"url": ..., "type": ...}` | a JSON object with the same |
+
+Behind it `type=residential country=de,fr provider=NAME scheme=socks5h` in any order. A line that can be read in two ways is
+refused: the form with a scheme says what is meant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from gossamer.config import value_parsers
+from gossamer.config.redaction import register_pair
+from gossamer.model.proxy import SCHEMES, Proxy, country, kind, provider
+
+TAGS = ("type", "country", "provider", "scheme")
+LONGEST = 2000
+_HOST = re.compile(r"[\w{}-]+(?:\.[\w{}-]+)*\.?")
+_URL = re.compile(r"([a-z0-9]+)://(?:([^@/]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/@\[\]]+):(\d{1,5})/?")
+_AGAIN = "write it as scheme://user:password@host:port"
+
+
+class Bad(NamedTuple):
+    """A line that is no proxy."""
+
+    line: int
+    reason: str
+
+
+def read(lines: Iterable[str]) -> tuple[list[Proxy], list[Bad]]:
+    """The proxies of a list, each once, and the lines kept aside; blank ones and those that begin with `#` are neither."""
+    found: dict[str, Proxy] = {}
+    bad: list[Bad] = []
+    for number, text in enumerate(lines, 1):
+        text = text.strip().lstrip("\ufeff")
+        if not text or text.startswith("#"):
+            continue
+        try:
+            proxy = line(text)
+        except ValueError as error:
+            bad.append(Bad(number, str(error)))
+        else:
+            found.setdefault(proxy.id, proxy)
+    return list(found.values()), bad
+
+
+def line(text: str) -> Proxy:
+    """One line. Raises ValueError, without its secrets.
+
+    >>> line("1.2.3.4:8080:joe:secret type=mobile country=DE provider=acme")
+    <proxy acme/1.2.3.4:8080#f0a75e30>
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"it is longer than {LONGEST} characters")
+    if re.match(r"\{\s*[\"}]", text):
+        address, tags = _of_json(text)
+    else:
+        address, *words = text.split()
+        tags = dict(_tag(word) for word in words)
+    for name in tags:
+        if name not in TAGS:
+            raise ValueError(f"there is no {name!r}{value_parsers.nearest(name, TAGS)}")
+    scheme, host, port, user, password = _address(address)
+    register_pair(user, password)
+    said = tags.get("scheme")
+    if said is not None and "://" in address:
+        raise ValueError("its scheme is said twice")
+    several = tags.get("country", ())
+    proxy = Proxy(
+        value_parsers.one_of(SCHEMES, said or scheme), _host(host), _port(port), user, password, kind(tags.get("type", "datacenter")),
+        tuple(country(one) for one in (several.split(",") if isinstance(several, str) else several)),
+        provider(tags["provider"]) if "provider" in tags else "",
+    )  # fmt: skip
+    for name in re.findall(r"\{([^}]*)\}", f"{host} {user} {password}"):
+        if name not in ("country", "session"):
+            raise ValueError("a template knows {country} and {session}")
+    if re.search(r"[\x00-\x1f\x7f]", user + password):
+        raise ValueError("there is a control character in it")
+    return proxy
+
+
+def _of_json(text: str) -> tuple[str, dict[str, Any]]:
+    try:
+        found = json.loads(text)
+        url = found.pop("url")
+    except (ValueError, KeyError, AttributeError):
+        raise ValueError('it is no JSON object with a "url"') from None
+    if not isinstance(url, str) or not url:
+        raise ValueError('its "url" is no text')
+    return url, found
+
+
+def _tag(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals or not value:
+        raise ValueError("what follows the address is name=value, such as country=de")
+    return name, value
+
+
+def _address(text: str) -> tuple[str, str, str, str, str]:
+    """Scheme, host, port, user, password."""
+    if "://" in text:
+        found = _URL.fullmatch(text)
+        if found is None:
+            raise ValueError(_AGAIN)
+        user, _, password = (found[2] or "").partition(":")
+        return found[1], found[3].strip("[]"), found[4], unquote(user), unquote(password)
+    ways = _with_at(text) if "@" in text else _with_colons(text)
+    if len(ways) != 1:
+        raise ValueError(f"it can be read in two ways: {_AGAIN}" if ways else _AGAIN)
+    host, port, user, password = ways[0]
+    return "http", host, port, user, password
+
+
+Way = tuple[str, str, str, str]
+
+
+def _with_at(text: str) -> list[Way]:
+    """`user:pass@host:port`, `host:port@user:pass`."""
+    first = text.rpartition("@")[::2]
+    ways = [(*place, *first[0].partition(":")[::2])] if (place := _place(first[1])) and ":" in first[0] else []
+    last = text.partition("@")[::2]
+    if (place := _place(last[0])) and ":" in last[1]:
+        ways.append((*place, *last[1].partition(":")[::2]))
+    return _likely(ways)
+
+
+def _with_colons(text: str) -> list[Way]:
+    """`host:port`, `host:port:user:pass`, `user:pass:host:port`."""
+    parts = text.split(":")
+    if len(parts) == 2:
+        return [(*place, "", "")] if (place := _place(text)) else []
+    if len(parts) != 4:
+        return []
+    one, two, three, four = parts
+    ways = [(one, two, three, four)] if _place(f"{one}:{two}") else []
+    if _place(f"{three}:{four}"):
+        ways.append((three, four, one, two))
+    return _likely(ways)
+
+
+def _likely(ways: list[Way]) -> list[Way]:
+    """Of two ways the one whose host has a dot, where the other's has none."""
+    if len(ways) == 2 and ways[0] != ways[1]:
+        return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
+    return ways[:1]
+
+
+def _place(text: str) -> tuple[str, str] | None:
+    host, _, port = text.rpartition(":")
+    return (host, port) if _HOST.fullmatch(host) and port.isdecimal() and 0 < int(port[:6]) < 65536 else None
+
+
+def _host(text: str) -> str:
+    if not (_HOST.fullmatch(text) or ":" in text):
+        raise ValueError("its host is no name and no address")
+    return text.lower() if "{" not in text else text
+
+
+def _port(text: str) -> int:
+    if not 0 < int(text) < 65536:
+        raise ValueError(f"there is no port {text}")
+    return int(text)

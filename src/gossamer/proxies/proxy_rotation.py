@@ -1,0 +1,294 @@
+"""Proxies lent to requests: which one, another when it fails, and what that says of it.
+
+| a try ends | the proxy | the request |
+| --- | --- | --- |
+| by the proxy's fault (not reached, refuses us, 407) | has one fault more | goes through another one at once |
+| timeout, reset, TLS, 502, 504: who knows; 403, 429, 451 | is under suspicion | goes through another one, the host's delay later |
+| well | is fine; those under suspicion had a fault, or are blocked at this host | ends |
+
+Three suspicions of one kind say that it is the host, and nothing is held against the proxies. Without a proxy nothing is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.errors import NoProxyLeft
+from gossamer.model.page import Failure, Page
+from gossamer.model.proxy import Wanted
+from gossamer.model.request import Request, split
+from gossamer.proxies.proxy_checks import Upkeep
+from gossamer.proxies.proxy_choice import Pool
+
+MOST, PATIENCE, SUSPICIONS = 10, 30.0, 3
+"""Tries of one visit that do not reach the host, more within so many seconds; tries that may have reached it, blocked or not."""
+WAIT = 20.0
+"""Seconds for which a request waits until a proxy is free."""
+BLOCKS = (403, 429, 451)
+REPEATABLE = ("GET", "HEAD", "OPTIONS")
+
+Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
+"""Makes the request through a proxy's URL; the second says afterwards whether its session goes on."""
+
+
+class Lease(NamedTuple):
+    """A proxy for one try: its place, its URL, the session it belongs to (''; none) and what that is bound to."""
+
+    place: int
+    url: str
+    session: str = ""
+    bound: str = ""
+
+
+class Trip(NamedTuple):
+    """What came of a visit's tries so far: places tried, failed tries, places under suspicion and whether they were blocked."""
+
+    tried: list[int]
+    before: list[Failure]
+    doubts: list[tuple[int, bool]]
+
+
+class Proxies:
+    """The proxies of a crawl in one worker. `wants`: host -> what its site wants; `domain`: host -> registered domain; `length`:
+    seconds of a session; `forget`: a domain's session is over."""
+
+    def __init__(
+        self, pool: Pool, upkeep: Upkeep, *, wants: Callable[[str], Wanted], domain: Callable[[str], str], length: float,
+        forget: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.pool, self.upkeep = pool, upkeep
+        self._wants, self._domain, self._length, self._forget = wants, domain, length, forget
+        self._bound: dict[str, tuple[str, float]] = {}
+        self._countries: dict[str, str] = {}
+        self._places = {one: place for place, one in enumerate(pool.book.ids)}
+
+    async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
+        """Make a request through one proxy after another until one brings an answer. `apart`: seconds between two tries that
+        the host sees. Raises NoProxyLeft."""
+        await self.upkeep.begin()
+        host = split(request.url)[1]
+        wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
+        if not self.pool.suited(wanted):
+            return _none(f"there is no such proxy in the lists: {wanted}", final=True)
+        trip = Trip([], [], [])
+        result: Page | Failure | None = None
+        tries, started = 0, began
+        while tries < MOST or time.perf_counter() - began < PATIENCE:
+            tries += 1
+            if not trip.doubts and len(trip.tried) >= len(self.pool.suited(wanted)):
+                trip.tried.clear()  # all had a fault: until they are out, or better
+            lease = await self._take(wanted, host, trip.tried)
+            if lease is None:
+                break
+            if trip.doubts:
+                await asyncio.sleep(max(0.0, started + apart - time.perf_counter()))
+            started = time.perf_counter()
+            result = await self._try(lease, go)
+            result = msgspec.structs.replace(
+                result,
+                proxy=self.pool.book.ids[lease.place],
+                lag=started - began + result.lag,
+                before=tuple(trip.before),
+            )
+            said = judged(result)
+            if self._ends(said, lease, host, result, trip) or (said != "fault" and request.method not in REPEATABLE):
+                break
+        if isinstance(result, Page) and result.status == 407:
+            return msgspec.structs.replace(_short(result, "fault"), before=result.before)
+        return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
+
+    async def hold(self, host: str, bound: str = "") -> Held | None:
+        """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one another, waited for,
+        None when none is free. Raises NoProxyLeft."""
+        await self.upkeep.begin()
+        wanted, domain = self._wants(host), self._domain(host)
+        if not bound:
+            found = await self._take(msgspec.structs.replace(wanted, rotation="request"), host, [])
+            if found is None:
+                return None
+            bound = f"{self.pool.book.ids[found.place]} {secrets.token_hex(4)}"
+        name, _, word = bound.partition(" ")
+        place = self._places.get(name)
+        if place is None or self._gone(place, wanted, domain, self.upkeep.now()):
+            return None
+        return Held(self, Lease(place, self._url(place, wanted, word), bound=bound))
+
+    async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
+        """Make a request through this proxy and no other, once more where the connection broke; what only may be its fault is not
+        held against it."""
+        book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
+        result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
+        if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
+            await asyncio.sleep(max(0.0, began + result.lag + apart - time.perf_counter()))
+            lag, first = time.perf_counter() - began, result
+            result = await self._try(lease, go)
+            result = msgspec.structs.replace(result, proxy=name, lag=lag + result.lag, before=(first,))
+        said, now = judged(result), self.upkeep.now()
+        if said == "fault":
+            book.saw(lease.place, "", now, fault=True)
+            return msgspec.structs.replace(_short(result, said), before=result.before)
+        if said == "good" and (result.requests if isinstance(result, Page) else result.sent):
+            book.saw(lease.place, self._domain(split(request.url)[1]), now, seconds=result.elapsed)
+        return result
+
+    def country(self, url: str) -> str:
+        """Where the requests through a proxy come from, as far as somebody said."""
+        return self._countries.get(url, "")
+
+    def blocked(self, name: str, host: str) -> None:
+        """A page that came through the proxy of this id turned out to be a block page."""
+        if (place := self._places.get(name)) is not None:
+            self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
+
+    def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: Trip) -> bool:
+        """Write down what a try says of its proxy; whether it was the last."""
+        book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
+        if said == "good":
+            for place, blocked in trip.doubts:
+                book.saw(place, domain, now, fault=not blocked, blocked=blocked)
+            if result.requests if isinstance(result, Page) else result.sent:  # one out of the cache says nothing
+                book.saw(lease.place, domain, now, seconds=result.elapsed)
+            return True
+        if said == "fault":
+            book.saw(lease.place, "", now, fault=True)
+        else:
+            trip.doubts.append((lease.place, said == "blocked"))
+        self._end(lease, host)
+        trip.tried.append(lease.place)
+        trip.before.append(_short(result, said))
+        del trip.before[:-MOST]
+        return said != "fault" and sum(blocked == (said == "blocked") for _, blocked in trip.doubts) >= SUSPICIONS
+
+    async def _try(self, lease: Lease, go: Go) -> Page | Failure:
+        self.pool.busy[lease.place] += 1
+        try:
+            return await go(
+                lease.url, lambda: not lease.session or self._bound.get(lease.session, ("",))[0] == lease.bound
+            )
+        finally:
+            self.pool.busy[lease.place] -= 1
+            self.upkeep.freed.set()
+
+    async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
+        """A proxy, waited for; None when none is free in time."""
+        ends = time.monotonic() + WAIT
+        while True:
+            lease = await self._lease(wanted, host, tried)
+            if lease is not None:
+                return lease
+            now = self.upkeep.now()
+            if not self.pool.left(Wanted(), now) and not self.pool.left(wanted, now):
+                raise NoProxyLeft(f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
+                                  "see gossamer doctor, give other ones with --proxies FILE")  # fmt: skip
+            if set(self.pool.suited(wanted)) <= set(tried) or time.monotonic() >= ends:
+                return None
+            self.upkeep.freed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await self.upkeep.freed.wait()
+
+    async def _lease(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
+        domain, now = self._domain(host), self.upkeep.now()
+        session = {"session": domain, "host": host}.get(wanted.rotation, "")
+        old, ends = self._bound.get(session, ("", 0.0))
+        if session and old and ends > time.monotonic():
+            place = self._places.get(old.partition(" ")[0])
+            if place is not None and place not in tried and not self._gone(place, wanted, domain, now):
+                return Lease(place, self._url(place, wanted, old.partition(" ")[2]), session, old)
+        place = self.pool.choose(wanted, domain, now, tried)
+        if place is None:
+            return None
+        word = secrets.token_hex(4)
+        if not session:
+            return Lease(place, self._url(place, wanted, word))
+        mine = f"{self.pool.book.ids[place]} {word}"
+        found = await self.upkeep.shared.bind(session, mine, old, self._length)
+        theirs = self._places.get(found.partition(" ")[0])
+        if theirs is None or theirs in tried or self._gone(theirs, wanted, domain, now):
+            found = await self.upkeep.shared.bind(session, mine, found, self._length)
+            theirs = self._places.get(found.partition(" ")[0], place)
+        if found != old:
+            self._forget(domain)
+            self._bound[session] = found, time.monotonic() + self._length
+        return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
+
+    def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
+        """Whether a session must go on through another proxy: only when this one is out, here or everywhere, or not wanted."""
+        book = self.pool.book
+        there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
+        return (
+            book.out(place, now)
+            or (there is not None and there.until > now)
+            or not wanted.suits(self.pool.proxies[place])
+        )
+
+    def _end(self, lease: Lease, host: str) -> None:
+        """What went wrong ends a session: its next request goes through another proxy, without the cookies of this one."""
+        if lease.session and self._bound.get(lease.session, ("",))[0] == lease.bound:
+            self._bound[lease.session] = lease.bound, 0.0
+            self._forget(self._domain(host))
+
+    def _url(self, place: int, wanted: Wanted, word: str) -> str:
+        proxy = self.pool.proxies[place]
+        country = wanted.country(proxy)
+        url = proxy.url(country, word)
+        if country and url not in self._countries:
+            if len(self._countries) >= 10_000:
+                self._countries.clear()
+            self._countries[url] = country
+        return url
+
+
+class Held(NamedTuple):
+    """One proxy for all requests of somebody who is logged in."""
+
+    proxies: Proxies
+    lease: Lease
+
+    @property
+    def bound(self) -> str:
+        """The proxy's id, and the word of a gateway's session."""
+        return self.lease.bound
+
+    async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
+        """Make a request through it."""
+        return await self.proxies.once(self.lease, request, go, apart)
+
+    def blocked(self, name: str, host: str) -> None:
+        """As `Proxies.blocked`."""
+        self.proxies.blocked(name, host)
+
+    def country(self, url: str) -> str:
+        """As `Proxies.country`."""
+        return self.proxies.country(url)
+
+
+def judged(result: Page | Failure) -> str:
+    """What a try says: good, fault (of the proxy), doubt (its or the host's), blocked."""
+    if isinstance(result, Failure):
+        return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
+    if result.status == 407:
+        return "fault"
+    return "blocked" if result.status in BLOCKS else "doubt" if result.status in (502, 504) else "good"
+
+
+def _short(result: Page | Failure, said: str) -> Failure:
+    """An earlier try, for the log and for what the visit ends with."""
+    if isinstance(result, Failure):
+        return result
+    reason = {"fault": "proxy", "doubt": "http-5xx"}.get(said, "rate-limited" if result.status == 429 else "blocked")
+    return Failure(
+        reason, f"HTTP {result.status}", result.fetched_at, result.elapsed, result.wire, False, result.collector, result.status,
+        lag=result.lag, proxy=result.proxy, blame="proxy" if said == "fault" else "",
+    )  # fmt: skip
+
+
+def _none(detail: str, final: bool = False) -> Failure:
+    return Failure("proxy", detail, time.time(), 0.0, final=final, sent=False)

@@ -1,0 +1,105 @@
+"""The book of how all proxies stand: what this worker saw, and what it heard of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gossamer.model.proxy import Proxy
+from gossamer.proxies.proxy_health import GATEWAY, HOST, PROVIDER, PROXY, Rule, Seen, Standing
+
+DOMAINS = 2000
+"""Registered domains that block whose standings are kept."""
+
+
+class Book:
+    """Standings by key: a proxy's id, `@provider`, `ID TAB DOMAIN` for a proxy at a registered domain that blocks. Times in ms."""
+
+    def __init__(self, proxies: Sequence[Proxy]) -> None:
+        self.ids = [proxy.id for proxy in proxies]
+        self.rules = [GATEWAY if one.has("session") else PROXY for one in proxies]
+        self.providers = [f"@{one.provider}" if one.provider else "" for one in proxies]
+        self.own: list[Standing | None] = [None] * len(proxies)
+        self.standings: dict[str, Standing] = {}
+        self.domains: dict[str, None] = {}
+        self.seen: dict[str, Seen] = {}
+        """What the others have not heard of."""
+        self._places = {one: place for place, one in enumerate(self.ids)}
+
+    def saw(
+        self, place: int, domain: str, now: int, *, fault: bool = False, blocked: bool = False, seconds: float = 0.0
+    ) -> None:
+        """A request through it ended: well, by its fault, or blocked by the domain."""
+        if self.providers[place]:
+            self._note(self.providers[place], not fault, seconds, now, PROVIDER)
+        self._note(self.ids[place], not fault, seconds, now, self.rules[place])
+        if domain and not fault and (blocked or domain in self.domains):
+            self._hard(domain)
+            key = f"{self.ids[place]}\t{domain}"
+            self._note(key, not blocked, seconds, now, self.rule(key))
+
+    def checked(self, place: int, now: int, seconds: float | None) -> None:
+        """A health check was passed in so many seconds, or (None) failed: then it is out at once."""
+        for _ in range(1 if seconds is not None else self.rules[place].most):
+            self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
+
+    def heard(self, standings: Mapping[str, Standing], now: int) -> None:
+        """How all workers together see them."""
+        for key, standing in standings.items():
+            name, _, domain = key.partition("\t")
+            place = self._places.get(name)
+            if place is None and not key.startswith("@"):
+                continue
+            if (mine := self.seen.get(key)) is not None:
+                standing.felt(mine, now, self.rule(key))
+            if domain:
+                self._hard(domain)
+            self.standings[key] = standing
+            if place is not None and not domain:
+                self.own[place] = standing
+
+    def rule(self, key: str) -> Rule:
+        """The rule that a standing is kept by."""
+        name, _, domain = key.partition("\t")
+        if key.startswith("@"):
+            return PROVIDER
+        gateway = self.rules[self._places[name]] is GATEWAY
+        return GATEWAY if gateway else HOST if domain else PROXY
+
+    def due(self, now: int, old: int) -> list[int]:
+        """Places of those to check: nobody tried them, their time out is over, or nothing was heard of them for `old` ms."""
+        return [
+            place
+            for place, own in enumerate(self.own)
+            if own is None or (own.until <= now if own.until else own.at <= now - old)
+        ]
+
+    def out(self, place: int, now: int) -> bool:
+        """Whether it is in quarantine, itself or with its provider."""
+        own, theirs = self.own[place], self.standings.get(self.providers[place])
+        return (own is not None and own.until > now) or (theirs is not None and theirs.until > now)
+
+    def taken(self) -> dict[str, Seen]:
+        """What the others have not heard of; it is theirs now."""
+        seen, self.seen = self.seen, {}
+        return seen
+
+    def _note(self, key: str, good: bool, seconds: float, now: int, rule: Rule) -> None:
+        one = Seen()
+        one.add(good, seconds)
+        self.seen.setdefault(key, Seen()).add(good, seconds)
+        standing = self.standings.get(key)
+        if standing is None:
+            standing = self.standings[key] = Standing()
+            if (place := self._places.get(key)) is not None:
+                self.own[place] = standing
+        standing.felt(one, now, rule)
+
+    def _hard(self, domain: str) -> None:
+        """A domain that blocks: proxies stand at it by themselves. The oldest of too many is forgotten."""
+        if domain not in self.domains:
+            self.domains[domain] = None
+            if len(self.domains) > DOMAINS:
+                gone = next(iter(self.domains))
+                del self.domains[gone]
+                for key in [key for key in self.standings if key.endswith(f"\t{gone}")]:
+                    del self.standings[key]

@@ -1,0 +1,106 @@
+"""What a crawl knows of its pages, for a pass that visits them again: its log, one line a visit, read back.
+
+The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a URL counts. On a fleet
+each process writes a part of its own into a folder that all reach; they become one when a pass begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.config.data_files import open_file, refuse_link
+from gossamer.model.request import Request
+from gossamer.model.visit import Seen
+
+NAME = "known.jsonl"
+MODE = 0o600
+"""Requests stand there with their headers, which may be secrets."""
+BATCH = 5000
+_decode = msgspec.json.Decoder(Seen).decode
+
+
+def name_of(segment: str) -> str:
+    """The log's name, or that of one process's part of it."""
+    return f"known-{segment}.jsonl" if segment else NAME
+
+
+def forget(folder: Path) -> None:
+    """Remove the log and its parts. Raises OSError."""
+    for path in _logs(folder):
+        path.unlink(missing_ok=True)
+
+
+def _logs(folder: Path) -> list[Path]:
+    """The log, then its parts."""
+    return [path for path in (folder / NAME, *sorted(folder.glob("known-*.jsonl"))) if path.exists()]
+
+
+def settle(folder: Path) -> int:
+    """Leave one log, and in it one line a URL, its last; how many there are. A kill loses no line. Raises OSError.
+
+    Memory is bounded by SQLite's cache, whatever the length of the log.
+    """
+    logs, path, table = _logs(folder), folder / NAME, folder / "known.sqlite"
+    if not logs:
+        return 0
+    table.unlink(missing_ok=True)
+    refuse_link(*logs)
+    try:
+        with contextlib.closing(sqlite3.connect(table, isolation_level=None)) as base:
+            base.execute("PRAGMA journal_mode=OFF")
+            base.execute("PRAGMA synchronous=OFF")
+            base.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, at INTEGER, line BLOB)")
+            base.execute("BEGIN")
+            for line, seen in itertools.chain.from_iterable(map(_lines, logs)):
+                name = " ".join(
+                    str(part) for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
+                )
+                base.execute(
+                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line "
+                    "WHERE excluded.at >= at",
+                    (name, seen.at, line),
+                )
+            base.execute("COMMIT")
+            count, fresh = 0, path.with_suffix(".new")
+            with open(fresh, "wb", opener=lambda name, flags: open_file(name, flags, MODE)) as file:
+                for (line,) in base.execute("SELECT line FROM seen ORDER BY rowid"):
+                    file.write(line)
+                    count += 1
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, path)
+        for part in set(logs) - {path}:
+            part.unlink(missing_ok=True)
+        return count
+    except sqlite3.Error as error:
+        raise OSError(None, f"the table of known pages cannot be made: {error}", str(table)) from error
+    finally:
+        table.unlink(missing_ok=True)
+
+
+def requests(folder: Path) -> Iterator[list[Request]]:
+    """What is to be visited again, in batches. Raises OSError."""
+    batch = []
+    for _, seen in _lines(folder / NAME):
+        needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
+        batch.append(Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs))
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, Seen]]:
+    """The lines of a log; a torn one is none."""
+    with open(path, "rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                yield line, _decode(line)

@@ -1,0 +1,106 @@
+"""From what a schedule holds to the jobs of its runs: names, parts, placeholders of outputs."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer.api import job_of as job_of_options
+from gossamer.app import targets
+from gossamer.app.job import Job, Output
+from gossamer.app.job_payload import folder_of
+from gossamer.config.redaction import mask
+from gossamer.config.settings import Settings
+from gossamer.errors import UsageError
+from gossamer.recrawl.cron import Cron
+from gossamer.recrawl.due_times import MISSED, OVERLAP, starts
+from gossamer.sinks.formats import parse
+from gossamer.state.schedules import Run, Schedule, Task, check_name
+
+_PLACES = re.compile(r"\{([^{}]*)\}")
+
+
+def check(schedule: Schedule) -> Cron:
+    """The schedule's cron line; raises UsageError or ConfigError for whatever a run of it would stumble over."""
+    check_name(schedule.name)
+    try:
+        cron = Cron(schedule.cron, schedule.zone)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    assert schedule.missed in MISSED
+    assert schedule.overlap in OVERLAP
+    for target in schedule.task.targets:
+        if targets.read(target).kind == "stdin":
+            raise UsageError("a schedule has no standard input: name a file instead of -")
+    several = schedule.spread > 0 and len(schedule.task.targets) > 1
+    for spec, _ in schedule.task.outputs:
+        _check_output(spec, several)
+    job = job_of(schedule.task, Settings(), "x")
+    endless = job.watch is not None or any(targets.read(target).kind == "kafka" for target in schedule.task.targets)
+    if endless and job.settings.time_limit is None:
+        raise UsageError(
+            "a watched sitemap or a topic has no end, so its run would have none: give --time-limit, or crawl it without a schedule"
+        )
+    site_files.load_all(job.targets, job.args)
+    return cron
+
+
+def _check_output(spec: str, several: bool) -> None:
+    for place in _PLACES.findall(spec):
+        if place not in ("date", "run"):
+            raise UsageError(f"-o {mask(spec)}: there is no {{{place}}}; there are {{date}} and {{run}}")
+    if spec == "-" or spec.startswith("-:"):
+        raise UsageError("-o -: the runs of a schedule have no standard output: name a file")
+    folder, form = folder_of(_PLACES.sub("x", spec))
+    if folder is None:
+        form = parse(_PLACES.sub("x", spec)).format
+    if several and form != "sqlite" and "{run}" not in spec:
+        raise UsageError(f"-o {mask(spec)}: with --spread each target is a crawl of its own: put {{run}} into the name")
+
+
+def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Run]:
+    """The run of a due time, in parts where it is spread. A run that is made up for begins now."""
+    task = schedule.task
+    parts = len(task.targets) if schedule.spread > 0 else 1
+    times = starts(schedule.name, due, parts, schedule.jitter, schedule.spread)
+    shift = now - due if late else 0.0
+    out = []
+    for number, at in enumerate(times, 1):
+        part = number if parts > 1 else 0
+        own = task if parts == 1 else msgspec.structs.replace(task, targets=[task.targets[number - 1]])
+        out.append(made(schedule, own, due, at + shift, part))
+    return out
+
+
+def by_hand(schedule: Schedule, now: float, at: float) -> Run:
+    """The run that a person asks for: all targets in one crawl. The scheduler leaves it alone until `at`."""
+    run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
+    return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
+
+
+def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, seconds: bool = False) -> Run:
+    """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also when clocks change."""
+    moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
+        f"-{part}" if part else ""
+    )
+    day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
+    outputs = [(spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs]
+    options = task.options
+    for name in ("pages", "attempts", "graph", "files"):
+        if isinstance(spec := options.get(name), str):
+            options = {**options, name: spec.replace("{date}", day).replace("{run}", moment)}
+    task = msgspec.structs.replace(task, outputs=outputs, options=options)
+    return Run(due=due, at=at, state="waiting", crawl=f"{schedule.name}-{moment}", part=part, task=task)
+
+
+def job_of(task: Task, settings: Settings, crawl: str) -> Job:
+    """The job of a run, in the store and data folder of `settings`. Raises UsageError, ConfigError."""
+    job = job_of_options(task.targets, task.options, task.folder)
+    own = msgspec.structs.replace(job.settings, store=settings.store, data=settings.data)
+    outputs = [Output(spec, overwrite) for spec, overwrite in task.outputs]
+    gates = [task.fail_on] if isinstance(task.fail_on, str) else task.fail_on or []
+    return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl, gates=gates)

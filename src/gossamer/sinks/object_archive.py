@@ -1,0 +1,89 @@
+"""Whole answers in a store of objects: parts are made here as on a disk, exact, and sent when they are closed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from gossamer.errors import SinkAway
+from gossamer.model.visit import Row
+from gossamer.sinks import cdxj
+from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.object_store import Away
+from gossamer.sinks.objects import Objects, objects_of
+from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Sender
+from gossamer.sinks.warc import Warc
+
+MOST = 32 << 20
+"""Bytes of a part, and of the objects that one part names."""
+LINES = 1 << 20
+
+
+class Archived:
+    """The FileSink of `s3://...` and its like. `staging`: the folder of what is on its way; `plain`: objects instead of WARC."""
+
+    def __init__(
+        self, url: str, staging: str, *, plain: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
+        waiting: int = MOST_WAITING, patience: float = PATIENCE, log: AppendLog | None = None,
+    ) -> None:  # fmt: skip
+        self._away = Away(url)
+        self.folder = f"{os.path.abspath(staging)}/{re.sub(r'[^A-Za-z0-9._-]', '_', url.partition('?')[0])}"
+        stem = re.sub(r"[^A-Za-z0-9._-]", "", owner.replace("@", "-")) or "pages"
+        self._sink: Objects | Warc
+        if plain:
+            lines = max(1, most * LINES // MOST)
+            self._sink = Objects(
+                self.folder,
+                name=f"{stem}.jsonl",
+                overwrite=overwrite,
+                owner=owner,
+                most=lines,
+                ended=self._closed,
+                log=log,
+            )
+        else:
+            path = f"{self.folder}/{stem}{cdxj.ENDING}"
+            self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed, log=log)
+        self._sender = Sender(self._away, self.folder, self._files, most=waiting, patience=patience)
+        self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
+
+    def prepare(self) -> int:
+        """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is called again."""
+        try:
+            self._away.check()
+        except OSError as error:
+            raise SinkAway(f"{self._away.url} does not take pages: {error}") from error
+        os.makedirs(self.folder, exist_ok=True)
+        return self._sink.prepare()
+
+    def pack(self, rows: Sequence[Row]) -> None:
+        """See `parts.Packs`."""
+        if isinstance(self._sink, Warc):
+            self._sink.pack(rows)
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `parts.FileSink`. Waits where too much waits to be sent; raises SinkAway, too."""
+        os.makedirs(self.folder, exist_ok=True)
+        self._sender.wake()
+        self._sender.room()
+        return self._sink.append(committed, rows)
+
+    def close(self, committed: int) -> None:
+        """End the last part and send all. Raises SinkAway when that cannot be done now: it may be called again, also by a later run."""
+        self._sink.close(committed)
+        self._sender.finish()
+
+    def _closed(self, start: int, committed: int) -> None:
+        if committed > start:
+            self._sender.ready(self._sink.parts.name(start))
+
+    def _files(self, name: str) -> list[tuple[str, str]]:
+        """What belongs to a part; first that which the rest names."""
+        path = f"{self.folder}/{name}"
+        if isinstance(self._sink, Warc):
+            return [(path, name), (cdxj.index(path), os.path.basename(cdxj.index(path)))]
+        if not os.path.exists(path):
+            return []
+        places = [f"objects/{one[:2]}/{one}" for one in objects_of(path)]
+        return [*((f"{self.folder}/{place}", place) for place in places), (path, name)]

@@ -1,0 +1,173 @@
+"""Stores of objects by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `hdfs://HOST:PORT/FOLDER` (WebHDFS).
+
+Credentials come as each store's own tools have them (`AWS_ACCESS_KEY_ID`, profiles, roles; `GOOGLE_APPLICATION_CREDENTIALS`); parameters
+of the URL say the rest: `endpoint`, `region`, `user`, `anonymous=yes`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, BinaryIO
+from urllib.parse import parse_qsl
+
+from gossamer.config.optional_deps import install
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError, SinkError, UsageError
+
+PIECE = 8 << 20
+WHOLE = 32 << 20
+"""Bytes that are sent in one piece."""
+_FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
+"""What HDFS calls it when it is the user."""
+_STATUS = re.compile(r"response: Parts \{ status: (\d+)")
+_TLS = ("certificate", "InvalidContentType")
+"""What is said where no TLS is spoken, or nobody vouches for who speaks it."""
+ASKED, SENT = 8.0, 300.0
+"""Seconds that a store may take to say whether it is there, and for a piece that is sent."""
+_UNSIGNED = (
+    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
+    "?anonymous=yes where the bucket is open"
+)
+PARAMETERS = ("endpoint", "region", "user", "anonymous")
+
+
+class Away:
+    """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks nobody yet."""
+
+    def __init__(self, url: str) -> None:
+        self.url = mask(url.partition("?")[0])
+        scheme, _, rest = url.partition("://")
+        place, _, query = rest.partition("?")
+        given = dict(parse_qsl(query))
+        if strange := [name for name in given if name not in PARAMETERS]:
+            raise UsageError(f"{self.url}: no parameter {strange[0]!r}; there are {', '.join(PARAMETERS)}")
+        try:
+            import opendal
+        except ImportError as error:
+            raise ConfigError(f"{self.url} needs opendal: {install('objects')}") from error
+        self._errors: Any = opendal.exceptions
+        self._wrong: tuple[type[Exception], ...] = tuple(
+            kind for kind in vars(opendal.exceptions).values() if isinstance(kind, type)
+        )
+        service, options = _options(scheme, place, given)
+        try:
+            again, layers = opendal.Operator(service, **options), opendal.layers
+            again = again.layer(layers.RetryLayer(max_times=2))
+            self._asked: Any = again.layer(layers.TimeoutLayer(ASKED, ASKED))
+            self._store: Any = again.layer(layers.TimeoutLayer(SENT, SENT))
+        except self._wrong as error:
+            raise ConfigError(f"{self.url}: {said(error)}") from error
+
+    def check(self) -> None:
+        """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may pass)."""
+        name = f".gossamer-{os.getpid()}"
+        try:
+            self._asked.write(name, b"\n")
+            self._asked.delete(name)
+        except self._wrong as error:
+            if isinstance(error, self._errors.RateLimited) or passes(str(error)):
+                raise OSError(said(error)) from error
+            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+
+    def send(self, path: str, name: str) -> None:
+        """Copy a file there; a copy that is there already is replaced. Raises SinkError (for good), OSError (it may pass)."""
+        with open(path, "rb") as source:
+            data = source.read()
+        try:
+            self._store.write(name, data)  # in one piece: there is all of it, or nothing
+            there = int(self._store.stat(name).content_length)
+        except self._errors.NotFound as error:
+            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+        except self._wrong as error:
+            raise self._meant(error) from error
+        if there != len(data):
+            raise OSError(f"{name} has {there} bytes there, {len(data)} here")
+
+    def put(self, name: str, file: BinaryIO, size: int) -> None:
+        """Have a file's bytes there; what is there in this size already stays. Raises as `send`."""
+        try:
+            try:
+                if int(self._store.stat(name).content_length) == size:
+                    return
+            except self._errors.NotFound:
+                pass
+            file.seek(0)
+            if size <= WHOLE:
+                self._store.write(name, file.read())
+            else:
+                with self._store.open(name, "wb") as into:  # in parts: it is there when it is closed, and not before
+                    while piece := file.read(PIECE):
+                        into.write(piece)
+            there = int(self._store.stat(name).content_length)
+        except self._wrong as error:
+            raise self._meant(error) from error
+        if there != size:
+            raise OSError(f"{name} has {there} bytes there, {size} here")
+
+    def _meant(self, error: Exception) -> Exception:
+        """What went wrong in writing: SinkError for good, OSError where it may pass. HDFS forbids all that fails (its nodes begin, say)."""
+        refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
+        if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
+            return SinkError(f"cannot write to {self.url}: {said(error)}")
+        return OSError(said(error))
+
+    def names(self) -> list[tuple[str, int]]:
+        """All objects, and their sizes. Raises SinkError."""
+        try:
+            found = [entry.path for entry in self._store.scan("/")]
+            return [(name, int(self._store.stat(name).content_length)) for name in found if not name.endswith("/")]
+        except self._wrong as error:
+            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+
+    def fetch(self, name: str, path: str) -> None:
+        """Copy an object to a file, whole or not at all. Raises SinkError."""
+        try:
+            with self._store.open(name, "rb") as source, open(f"{path}.new", "wb") as target:
+                while piece := source.read(PIECE):
+                    target.write(piece)
+        except self._wrong as error:
+            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+        os.rename(f"{path}.new", path)
+
+
+def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """OpenDAL's name of the service, and what it wants to know."""
+    first, _, folder = place.partition("/")
+    options = {"root": f"/{folder.strip('/')}"}
+    if scheme == "s3":
+        region = (
+            given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        )
+        options |= {"bucket": first, "region": region}
+    elif scheme == "gs":
+        options |= {"bucket": first}
+    else:
+        options |= {"endpoint": f"http://{first}"} | ({"user_name": given["user"]} if "user" in given else {})
+        return "webhdfs", options
+    if "endpoint" in given:
+        options["endpoint"] = given["endpoint"]
+    if given.get("anonymous") == "yes":
+        options |= {"allow_anonymous": "true"} | (
+            {"disable_config_load": "true"} if scheme == "s3" else {"disable_vm_metadata": "true"}
+        )
+    return {"s3": "s3", "gs": "gcs"}[scheme], options
+
+
+def passes(text: str) -> bool:
+    """Whether what OpenDAL says is an outage: nobody answers, or a server's own fault. HDFS forbids all that fails."""
+    if "WebHdfsError" in text:
+        return not any(name in text for name in _FORBIDDEN)
+    if status := _STATUS.search(text):
+        return int(status[1]) >= 500 or int(status[1]) in (408, 425, 429)
+    return "timeout reached" in text or ("called: reqwest::send" in text and not any(what in text for what in _TLS))
+
+
+def said(error: Exception) -> str:
+    """The point of OpenDAL's many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    head = lines[0] if lines else type(error).__name__
+    if "failed to load signing credential" in str(error):
+        return _UNSIGNED
+    source = next((line for at, line in enumerate(lines) if at and lines[at - 1].startswith("Source")), "")
+    return mask(f"{head}{f' ({source})' if source else ''}"[:300])

@@ -1,0 +1,180 @@
+"""All outputs of a crawl, opened: which rows go where, and no file twice."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from gossamer.errors import UsageError
+from gossamer.model.interfaces import FileOutput, FileSink, HistorySink, TableSink
+from gossamer.model.visit import ASIDE, LINK, LINKS, RAW, Row
+from gossamer.sinks import graph as graphs
+from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.attempts import TABLE, attempt_columns, kind
+from gossamer.sinks.columns import Columns
+from gossamer.sinks.formats import WHOLE, open_output, parse
+from gossamer.sinks.formats import FileOutput as Files
+from gossamer.sinks.jsonl import JsonLines
+
+Wanted = Callable[[Row], bool]
+Outputs = tuple[list[FileOutput], list[TableSink]]
+MOST_ASIDE = 64 << 20
+"""Bytes of the file of items that are kept aside; what comes then is counted alone."""
+
+
+class Own(NamedTuple):
+    """An output of some sites' items alone."""
+
+    spec: str
+    sites: frozenset[str]
+    columns: Columns
+
+
+def open_all(
+    specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
+    own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".", attempts: str | None = None,
+    graph: str | None = None, log: AppendLog | None = None,
+) -> Outputs:  # fmt: skip
+    """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
+    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
+    `keep`: what a run before wrote there stays; `folder`: the crawl's own; `log`: of its appends.
+
+    Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
+    """
+    files: list[FileOutput] = []
+    tables: list[TableSink] = []
+
+    def put(output: Files | TableSink, wanted: Wanted | None) -> None:
+        if isinstance(output, Files):
+            files.append(SomeFiles(output, wanted) if wanted else output)
+        else:
+            some = SomeHistory if isinstance(output, HistorySink) else SomeTable
+            tables.append(some(output, wanted) if wanted else output)
+
+    apart = pages_file is not None and "page" not in columns
+    usual = _no_page if apart else stored
+    for spec, overwrite in specs:
+        output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder, log=log)
+        put(output, _raw if parse(spec).format in WHOLE else usual)
+    if aside:
+        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE, log=log)
+        files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
+    if pages_file is not None:
+        put(open_output(pages_file, pages, owner=owner, folder=folder, log=log), _page)
+    if attempts is not None:
+        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder, log))
+    if graph is not None:
+        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log))
+    for spec, sites, kinds in own:
+        put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
+    _distinct([sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables])
+    return files, tables
+
+
+def _distinct(places: Sequence[str]) -> None:
+    found = Counter(map(_file, places))
+    for path in places:
+        if (n := found[_file(path)]) > 1:
+            raise UsageError(f"{n} outputs write to {path}: give each a file of its own")
+
+
+def _file(path: str) -> object:
+    """What tells a file from others, by whichever of its names."""
+    try:
+        there = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return there.st_dev, there.st_ino
+
+
+def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
+    """Tables that are there already, without the rows that only some outputs take."""
+    return [SomeTable(table, stored) for table in tables]
+
+
+def _records(
+    option: str,
+    spec: str,
+    columns: Callable[[str], Columns],
+    kind: Callable[[str], str],
+    owner: str,
+    folder: str,
+    log: AppendLog | None,
+) -> tuple[Any, Wanted]:
+    """The output of records of one kind, and what it takes."""
+    form = parse(spec).format
+    if form in WHOLE:
+        raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
+    return open_output(spec, columns(form), owner=owner, folder=folder, log=log), partial(_of_kind, kind(form))
+
+
+def _of_sites(sites: frozenset[str], row: Row) -> bool:
+    return type(row.data) is dict and row.data.get("_site") in sites and row.kind != ASIDE
+
+
+def _aside(row: Row) -> bool:
+    return row.kind == ASIDE
+
+
+def _page(row: Row) -> bool:
+    return row.kind == "page"
+
+
+def _no_page(row: Row) -> bool:
+    return row.kind != "page" and stored(row)
+
+
+def _of_kind(wanted: str, row: Row) -> bool:
+    return row.kind == wanted
+
+
+def _raw(row: Row) -> bool:
+    return row.kind == RAW
+
+
+def stored(row: Row) -> bool:
+    """Whether a row is for outputs of any kind: nothing kept aside, no whole answer, no attempt, no link."""
+    return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
+
+
+class SomeFiles:
+    """A file output that takes the wanted rows alone."""
+
+    def __init__(self, output: Files, wanted: Wanted) -> None:
+        self._output, self._wanted = output, wanted
+
+    def sinks(self) -> Sequence[FileSink]:
+        """See `parts.FileOutput`."""
+        return self._output.sinks()
+
+    def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
+        """See `parts.FileOutput`."""
+        return self._output.route([row for row in rows if self._wanted(row)])
+
+
+class SomeTable:
+    """A table that takes the wanted rows alone."""
+
+    def __init__(self, table: TableSink, wanted: Wanted) -> None:
+        self._table, self._wanted = table, wanted
+        self.target, self.prepare, self.close = table.target, table.prepare, table.close
+        self.offered: Counter[str] = Counter()
+        self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
+        """Rows by kind that were handed over, and those of them that were refused, until somebody clears them."""
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """See `parts.TableSink`."""
+        if wanted := [row for row in rows if self._wanted(row)]:
+            self._table.upsert(wanted)
+            self.offered.update(row.kind for row in wanted)
+
+
+class SomeHistory(SomeTable):
+    """One that keeps what its items were before."""
+
+    def __init__(self, table: Any, wanted: Wanted) -> None:
+        super().__init__(table, wanted)
+        self.gone, self.unseen, self.missing, self.fates = table.gone, table.unseen, table.missing, table.fates

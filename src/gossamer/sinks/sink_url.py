@@ -1,0 +1,140 @@
+"""A store of rows as it stands after `-o`: its URL, with what is ours in the query taken out and secrets put in when it is opened."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from gossamer.config.redaction import mask
+from gossamer.errors import ConfigError, UsageError
+from gossamer.sinks.history import TAKEN
+
+FORMS = {
+    "postgresql": ("postgresql://USER@HOST/DATABASE", ("table", "as")),
+    "mongodb": ("mongodb://USER@HOST/DATABASE", ("collection",)),
+    "valkey": ("valkey://HOST:6379/0?hash=NAME, or ?list=NAME", ("hash", "list", "journal")),
+    "kafka": ("kafka://HOST:9092/TOPIC", ("key", "journal", "tls", "sasl", "ca_file")),
+    "webhook": ("https+webhook://HOST/PATH?secret=${env:NAME}", ("secret", "batch", "journal", "ca_file")),
+    "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
+}
+"""Kinds of stores: the form to write, and the parameters that are ours; the others are the driver's."""
+SCHEMES = {
+    "postgresql": "postgresql", "postgres": "postgresql", "mongodb": "mongodb", "mongodb+srv": "mongodb",
+    "valkey": "valkey", "valkeys": "valkey", "redis": "valkey", "rediss": "valkey", "kafka": "kafka",
+    "https+webhook": "webhook", "http+webhook": "webhook", "cassandra": "cassandra",
+}  # fmt: skip
+AWAY = ("s3", "gs", "hdfs", "webhdfs")
+"""Schemes of stores of objects, to which what keeps answers whole is sent."""
+_STRICT = ("kafka", "cassandra")
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
+
+
+class Place(NamedTuple):
+    """One store: `kind` of FORMS, `url` for its driver, `given`: our parameters, `where`: how it is called, without secrets."""
+
+    kind: str
+    url: str
+    given: dict[str, str]
+    where: str
+
+
+def kind_of(spec: str) -> str | None:
+    """The kind of store that an output names; None for files.
+
+    >>> kind_of("postgresql://h/db"), kind_of("out.jsonl")
+    ('postgresql', None)
+    """
+    return SCHEMES.get(spec.partition("://")[0].lower()) if "://" in spec else None
+
+
+def check(spec: str) -> str:
+    """The kind of store that a URL names. Raises UsageError, naming what exists."""
+    scheme = spec.partition("://")[0].lower()
+    kind = SCHEMES.get(scheme)
+    if kind is None:
+        close = difflib.get_close_matches(scheme, SCHEMES, 1, 0.6)
+        hint = f" (did you mean {close[0]}://?)" if close else ""
+        known = ", ".join(f"{name}://" for name in (*SCHEMES, *AWAY))
+        raise UsageError(f"-o {mask(spec)}: no store {scheme}://{hint}; stores are {known}")
+    form, ours = FORMS[kind]
+    try:
+        split = urlsplit(_REFERENCE.sub("x", spec))
+        bad = not split.netloc and kind != "postgresql"
+    except ValueError:
+        bad = True
+    if bad:
+        raise UsageError(f"-o {mask(spec)}: write {form}")
+    names = [name for name, _ in parse_qsl(split.query, keep_blank_values=True)]
+    if kind in _STRICT and (strange := [name for name in names if name not in ours]):
+        raise UsageError(f"-o {mask(spec)}: no parameter {strange[0]}; there are {', '.join(ours)}")
+    if kind in ("kafka", "cassandra", "mongodb") and not re.fullmatch(r"/[\w.-]+", split.path):
+        raise UsageError(f"-o {mask(spec)}: write {form}")
+    if kind == "valkey" and ("hash" in names) == ("list" in names):
+        raise UsageError(f"-o {mask(spec)}: write {form}")
+    if kind == "webhook" and "secret" not in names:
+        raise UsageError(f"-o {mask(spec)}: what is sent is signed: write {form}")
+    return kind
+
+
+def place(spec: str) -> Place:
+    """An output's URL, secrets put in. Raises UsageError, ConfigError for a secret that is not there."""
+    kind = check(spec)
+    split = urlsplit(_REFERENCE.sub(_secret, spec))
+    ours = FORMS[kind][1]
+    pairs = parse_qsl(split.query, keep_blank_values=True)
+    url = _joined(split._replace(query=urlencode([pair for pair in pairs if pair[0] not in ours])))
+    bare = split._replace(netloc=split.netloc.rpartition("@")[2], query="", fragment="")
+    given = {name: value for name, value in pairs if name in ours}
+    shown = {name: value for name, value in given.items() if name in ("table", "collection", "hash", "list")}
+    return Place(kind, url, given, _joined(bare._replace(query=urlencode(shown, safe="{}:"))))
+
+
+def _joined(split: SplitResult) -> str:
+    """A URL; without a host, as of a server on a socket of this machine, `urlunsplit` would drop the `//`."""
+    url = urlunsplit(split)
+    return url if split.netloc else url.replace(":", "://", 1)
+
+
+def bare_secret(spec: str) -> bool:
+    """Whether a password stands in the URL itself, and not as a reference."""
+    split = urlsplit(_REFERENCE.sub("", spec))
+    secret = dict(parse_qsl(split.query)).get("secret")
+    return bool(secret) or bool(re.search(r":[^@]", split.netloc.rpartition("@")[0]))
+
+
+def journals(spec: str) -> bool:
+    """Whether rows go to a store by a journal, because it only appends."""
+    kind = kind_of(spec)
+    return kind in ("kafka", "webhook") or (kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query)))
+
+
+def name(pattern: str | None, kind: str, first: str) -> str:
+    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name itself. Never one of TAKEN.
+
+    >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
+    ('book', 'shop', 'shop_page', 'x_page')
+    >>> name(None, "_history", "book")
+    '__history'
+    """
+    if not pattern:
+        found = kind
+    elif "{kind}" in pattern:
+        found = pattern.replace("{kind}", kind)
+    else:
+        found = pattern if kind == first else f"{pattern}_{kind}"
+    return f"_{found}" if found in ("", *TAKEN) else found
+
+
+def _secret(found: re.Match[str]) -> str:
+    kind, called = found.groups()
+    try:
+        value = os.environ[called] if kind == "env" else Path(called).expanduser().read_text("utf-8").strip()
+    except KeyError:
+        raise ConfigError(f"-o: the environment has no {called}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"-o: the file {called} cannot be read: {getattr(error, 'strerror', error)}") from None
+    return quote(value, safe="")

@@ -1,0 +1,183 @@
+"""From what a page function yields to what is stored: the class's schema, the site's steps, the key, the hash of the content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import xxhash
+
+from gossamer import url as urls
+from gossamer.items import moments
+from gossamer.items.assets import FILES, File, Named, marks
+from gossamer.items.pydantic_models import Fault
+from gossamer.items.schema import Schema, schema
+from gossamer.items.steps import Fields, alike, clean, content, ready, through, validate
+from gossamer.model import item as items
+from gossamer.model.minhash import Sketch
+from gossamer.parsing.view import View
+from gossamer.sites.loading import LoadedSite
+from gossamer.sites.page_functions import Parsed
+from gossamer.url.scope import MAX_URL
+
+LONGEST = 1000
+"""Characters of a value that is told of an item that is kept aside."""
+
+
+class Made(msgspec.Struct):
+    """What became of one item. `dropped` (why) or `faults`: it is not stored."""
+
+    kind: str
+    fields: dict[str, Any]
+    key: str = ""
+    content: str = ""
+    """Hash of the fields but those that its class ignores, 16 hex digits."""
+    dropped: str = ""
+    faults: Sequence[Fault] = ()
+    names: Sequence[Named] = ()
+    """Files and other items that it names."""
+    beyond: int = 0
+    """Those of them that are more than their field may name."""
+    sketch: Sketch | None = None
+    """What it says, where it is compared with others; `once`: it is kept where no other says that."""
+    once: bool = False
+
+
+class Making:
+    """Makes the items of one site in one crawl; its steps may remember. `canonical`: the form in which items name files."""
+
+    def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
+        self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
+        self._own = any(step not in (clean, validate) for step in self._steps)
+        self._timed: dict[type, moments.Places] = {}
+        self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
+
+    def make(self, parsed: Parsed, view: View) -> list[Made]:
+        """The items of a page. Never raises."""
+        return [self._one(item, parsed.item, view) for item in parsed.items]
+
+    def _one(self, item: Any, named: type | None, view: View) -> Made:
+        loose = isinstance(item, dict)
+        cls = named if loose else type(item)
+        name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
+        try:
+            fields = Fields(items.plain(item), name, known, made=None if loose else item)
+            if known is not None and loose:
+                for field, default in known.defaults.items():
+                    if field not in fields:
+                        fields[field] = default()
+        except BaseException as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
+            return _unwritten(Made(name, {}), item, error)
+        given = fields.pop("_key", None) if loose else None
+        end = through(self._steps, fields, view)
+        made = Made(
+            end.item.kind, end.item, dropped=end.dropped, faults=end.faults, sketch=end.item.sketch, once=end.item.once
+        )
+        if made.dropped or made.faults:
+            made.fields = items.told(made.fields)[0] if made.faults and self._own else made.fields
+            return made
+        try:
+            made.fields = _named_by_texts(items.plain(made.fields)) if self._own else made.fields
+            if cls is not None and marks(cls):
+                made.names, made.beyond = self._named(cls, made.fields, view)
+            said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
+            made.content = xxhash.xxh3_64_hexdigest(content(said))
+            if places := moments.met(item) if cls is None else self._moments(cls):
+                made.fields = moments.with_zone(dict(made.fields), places)
+        except BaseException as error:  # noqa: BLE001 - what a step put there
+            return _unwritten(made, made.fields, error)
+        key = given if given is not None else made.fields.get(own) if own else None
+        made.key = "" if key is None else str(key)
+        made.key = made.key if made.key.strip() else made.content  # an empty key would make one item of many
+        return made
+
+    def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
+        """What the marks of a class find in an item, and how many are too many; the URLs of files become absolute and canonical there."""
+        found, beyond = list[Named](), 0
+        for field, mark in marks(cls):
+            value = fields.get(field)
+            several = isinstance(value, list | tuple)
+            given = [one for one in (value if several else (value,)) if one is not None]  # type: ignore[union-attr] # several
+            if isinstance(mark, File):
+                made = [self._file(field, at, mark, str(one), view) for at, one in enumerate(given)]
+                given = [one.key for one in made]
+                fields[field] = given if several else given[0] if given else None
+            else:
+                made = [Named(field, at, mark.kind, str(one)) for at, one in enumerate(given)]
+            found += made[: mark.most]
+            beyond += max(0, len(made) - mark.most)
+        return found, beyond
+
+    def _file(self, field: str, position: int, mark: File, text: str, view: View) -> Named:
+        url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
+        web = url.startswith(("http://", "https://"))
+        rule = msgspec.structs.replace(mark.rule, site=self.site.name)
+        return Named(field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule)
+
+    def _moments(self, cls: type) -> moments.Places:
+        """Where an item of a class has moments."""
+        found = self._timed.get(cls)
+        if found is None:
+            found = self._timed[cls] = moments.fields(cls)
+        return found
+
+    def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
+        found = self._shapes.get(cls)
+        if found is None:
+            own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
+            found = self._shapes[cls] = (cls.__name__.lower(), schema(cls), own, tuple(ignored))
+        return found
+
+
+def reject(made: Made, reason: str) -> None:
+    """Keep an item aside as a whole."""
+    made.faults = [Fault(None, None, reason)]
+
+
+def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
+    """An item with values that cannot be written, kept aside with what of it can."""
+    if items.pressed(error):
+        raise error
+    try:
+        made.fields, wrong = items.told(item)
+    except BaseException as own:
+        if items.pressed(own):
+            raise
+        wrong = {}
+    made.faults = [Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()] or [
+        Fault(None, None, f"it cannot be written: {items.said(error)}")
+    ]
+    return made
+
+
+def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
+    """Raises TypeError."""
+    if odd := [name for name in fields if not isinstance(name, str)]:
+        raise TypeError(f"the names in an item are texts, and {items.shown(odd[0])!r} is none")
+    return fields
+
+
+def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Callable[[LoadedSite], Making]:
+    """The making of each site, one a crawl."""
+    known = {id(site): Making(site, canonical) for site in sites}
+    return lambda site: known[id(site)]
+
+
+def compares(sites: Sequence[LoadedSite]) -> bool:
+    """Whether a step of theirs marks items that say the same."""
+    return any(isinstance(step, alike) for site in sites for step in site.site.steps)
+
+
+def aside(made: Made) -> dict[str, Any]:
+    """An item that is kept aside: `field`, `value`, `reason` of its first fault, `also` the others, `item` its fields."""
+    first, *others = made.faults
+    found = {**_told(first), "item": made.fields}
+    return {**found, "also": [_told(fault) for fault in others]} if others else found
+
+
+def _told(fault: Fault) -> dict[str, Any]:
+    value = items.shown(fault.value)
+    if isinstance(value, str) and len(value) > LONGEST:
+        value = value[:LONGEST] + "..."
+    return {"field": fault.field, "value": value, "reason": fault.reason[:LONGEST]}

@@ -1,0 +1,137 @@
+"""Apply a site's page function to a page: pure, bounded, its errors values."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.config.redaction import mask
+from gossamer.model.item import is_item, pressed, said
+from gossamer.model.request import Request
+from gossamer.parsing.view import NEEDS, View
+from gossamer.sites.loading import LoadedSite
+from gossamer.url.patterns import PatternTimeout
+
+MOST = 100_000
+"""Things that one page may yield."""
+
+
+class Parsed(msgspec.Struct):
+    """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is dropped."""
+
+    items: list[Any] = []
+    requests: list[Request] = []
+    error: str | None = None
+    detail: str = ""
+    function: str = ""
+    """The function's name; empty when the site has none for the page."""
+    item: type | None = None
+    """The class of its dicts."""
+    missing: str = ""
+    """What the page must have and has not."""
+
+
+def run(loaded: LoadedSite, view: View) -> Parsed:
+    """Run the page function that reads a page. Never raises."""
+    site = loaded.site
+    use = view.request_.use
+    try:
+        function = site.function(view.url, use)
+    except PatternTimeout as error:
+        return Parsed(error="parse", detail=f"@site.page of site {site.name}: {error}")
+    try:
+        missing = lacking(loaded, view)
+    except ValueError as error:
+        return Parsed(error="parse", detail=f"must_have of site {site.name}: {error}")
+    if missing:
+        detail = f"the page has no {missing!r}, which site {site.name} must have"
+        return Parsed(error="parse", detail=detail, missing=missing)
+    if function is None:
+        if use is not None:
+            known = ", ".join(one.name for one in site.functions)
+            return Parsed(
+                error="parse", detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}"
+            )
+        return Parsed()
+    parsed, yielded = Parsed(function=function.name, item=function.item), None
+    try:
+        with redirect_stdout(sys.stderr):  # stdout is for data
+            yielded = function.call(view)
+            _sort(yielded if yielded is not None else (), view, parsed)
+    except BaseException as error:
+        if pressed(error):
+            raise
+        detail = _detail(loaded.path, error, function.call, yielded)
+        return Parsed(error="parse", detail=detail, function=function.name)
+    return parsed
+
+
+def lacking(loaded: LoadedSite, view: View) -> str:
+    """The first selector of the site's `must_have` that finds nothing, '' when all do. Raises ValueError for what is no selector."""
+    return next((query for query in loaded.site.must_have if not view.css(query)), "")
+
+
+def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View) -> tuple[list[Request], str | None]:
+    """What a `follow=` function gives: requests, and what went wrong."""
+    parsed = Parsed()
+    try:
+        with redirect_stdout(sys.stderr):
+            _sort(follow(view), view, parsed)
+        if parsed.items:
+            raise TypeError("follow= gives links and requests, no items")
+    except BaseException as error:
+        if pressed(error):
+            raise
+        return [], _detail(loaded.path, error, follow, None)
+    return parsed.requests, None
+
+
+def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
+    if not isinstance(yielded, list | Iterator) and (
+        isinstance(yielded, str) or is_item(yielded)
+    ):  # a request is a Struct, too
+        yielded = (yielded,)
+    for number, one in enumerate(yielded):
+        if number >= MOST:
+            raise ValueError(f"it yields more than {MOST} things")
+        if isinstance(one, Request):
+            parsed.requests.append(_own(one, view))
+        elif isinstance(one, str):
+            parsed.requests.append(view.request(one))
+        elif is_item(one):
+            if isinstance(one, dict) and (odd := [name for name in one if not isinstance(name, str)]):
+                raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
+            parsed.items.append(one)
+        elif isinstance(one, Iterator | list | tuple):
+            raise TypeError(f"it yields a {type(one).__name__}: write `yield from` where it gives several things")
+        else:
+            raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
+
+
+def _own(request: Request, view: View) -> Request:
+    """A request that the function made by hand gets its place: an absolute URL, its depth, where it was found."""
+    if request.referrer == view.url:  # made by view.request
+        return request
+    needs = {name: value for name in NEEDS if (value := getattr(request, name)) is not None}
+    return view.request(request.url, **needs)
+
+
+def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
+    """File and line of the site's own frame, and what went wrong there; of what was given, where it was."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
+    ]
+    code, frame = getattr(function, "__code__", None), getattr(yielded, "gi_frame", None)
+    if frames:
+        where = f"{path.name}:{frames[-1].lineno} in {frames[-1].name}"
+    elif code is not None and Path(code.co_filename).resolve() == path.resolve():
+        where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
+    else:
+        where = path.name
+    return mask(f"{where}: {type(error).__name__}: {said(error)}")

@@ -1,0 +1,244 @@
+"""Taking away what nobody needs any more, by age. Never touched is what a crawl may still go on with: anything of one that is
+unfinished, paused, or ended with a queue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from gossamer.errors import InUse
+from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
+from gossamer.frontier.producer_positions import unread
+from gossamer.frontier.summary import counts
+from gossamer.state.cleanup_scan import Broom, Found
+from gossamer.state.schedules import Schedules
+from gossamer.state.workers import ORDERS, REFUSED, WORKERS, Worker
+from gossamer.store import keys
+
+LETTERS = 500
+"""Dead letters looked at in one call."""
+_OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
+_TAKE = """
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'ended_at') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[3])
+return 1
+"""
+
+Hold = Callable[[str], AbstractContextManager[Any]]
+"""Within it no process of this machine runs the crawl; raises InUse."""
+
+
+async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) -> Found:
+    """Crawls that ended so long ago with nothing left to do: all that the store has of them."""
+    ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
+    if broom.dry:
+        return Found(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
+    done, size = 0, 0
+    for record in ripe:
+        try:
+            with hold(record.name):
+                if not await _take(broom, record):
+                    continue
+                size += (await _remove(broom, record.name)).bytes
+                done += 1
+        except InUse:
+            continue
+    return Found(done, size)
+
+
+async def dead(broom: Broom, age: float, only: str | None = None) -> Found:
+    """Dead letters so old of crawls that ended with nothing left to do; of a crawl that is named, whatever its state."""
+    found = Found()
+    async for record in _records(broom, only):
+        if only is None and not await _done(broom, record):
+            continue
+        for bucket in range(broom.store.buckets):
+            ids, size = await _letters(broom, bucket, record.name, (broom.now - age) * 1000)
+            found += Found(len(ids), size)
+            for first in range(0, 0 if broom.dry else len(ids), 200):
+                await broom.step(broom.store.run("dead", bucket, record.name, "drop", *ids[first : first + 200]))
+    return found
+
+
+async def leases(broom: Broom) -> Found:
+    """Leases that ran out of crawls that ended: they return to their queues, and free the slots of their hosts."""
+    found = 0
+    async for record in _records(broom, None):
+        if record.state not in ENDED:
+            continue
+        pipe = broom.store.client.pipeline(transaction=False)
+        for bucket in range(broom.store.buckets):
+            pipe.zcount(f"{keys.tag(bucket)}{record.name}:l", "-inf", round(broom.now * 1000))
+        for bucket, number in enumerate(await broom.store.guard(pipe.execute())):
+            found += number
+            while (
+                number
+                and not broom.dry
+                and (await broom.step(broom.store.run("sweep", bucket, record.name, 1000, 1000, 0)))[0]
+            ):
+                pass
+    return Found(found)
+
+
+async def hosts(broom: Broom, age: float) -> Found:
+    """The state of hosts that no crawl holds and nobody asked for so long; what has a time to live is left to it."""
+    found = Found()
+    async for page in broom.pages("{b:???}h:*"):
+        idle = await broom.idle(page, age)
+        pipe = broom.store.client.pipeline(transaction=False)
+        for key in idle:
+            pipe.pttl(key)  # a look into the hash itself would count as use
+        left = await broom.store.guard(pipe.execute()) if idle else []
+        free = [key for key, ms in zip(idle, left, strict=True) if ms == -1]
+        found += await broom.unlink([key for key in free if not await _wanted(broom, key)])
+    return found
+
+
+async def remains(broom: Broom, age: float) -> Found:
+    """Keys that a late worker left of crawls which are gone, unused for so long."""
+    known = set(await Crawls(broom.store).names())
+    found = Found()
+    async for page in broom.pages("{b:???}*:*"):
+        strange = [key for key in page if (name := owner(key)) is not None and name not in known]
+        idle = await broom.idle(strange, age)
+        gone = {name for name in map(owner, idle) if name and await Crawls(broom.store).get(name) is None}
+        stale = [key for key in idle if owner(key) in gone]
+        for key in stale:
+            if not broom.dry and key.endswith(b":l"):
+                await _give_back(broom, int(key[3:6], 16), owner(key) or "")
+        found += await broom.unlink(stale)
+    return found
+
+
+async def runs(broom: Broom, age: float) -> Found:
+    """What schedules remember of runs that ended so long ago; the last one of each stays."""
+    schedules, found = Schedules(broom.store), Found()
+    for name in await schedules.names():
+        found += Found(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
+    return found
+
+
+async def workers(broom: Broom, age: float) -> Found:
+    """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about crawls that are gone."""
+    client, found = broom.store.client, Found()
+    crew = await broom.do(client.hgetall(WORKERS))
+    known = {name: Worker.of(name, raw) for name, raw in crew.items()}
+    gone = [name for name, one in known.items() if one.state != "unread" and broom.now - one.beat >= age]
+    left = crew.keys() - set(gone)
+    orders = [name for name in await broom.do(client.hgetall(ORDERS)) if name not in left]
+    crawls_ = {name.encode() for name in await Crawls(broom.store).names()}
+    refused = await broom.do(client.hgetall(REFUSED))
+    stale = [field for field in refused if (pair := field.split(b"\t"))[0] not in left or pair[-1] not in crawls_]
+    for key, fields in ((WORKERS, gone), (ORDERS, orders), (REFUSED, stale)):
+        found += Found(len(fields), sum(map(len, fields)))
+        if fields and not broom.dry:
+            await broom.do(client.hdel(key, *fields))
+    return found
+
+
+def owner(key: bytes) -> str | None:
+    """The crawl that a key belongs to.
+
+    >>> owner(b"{b:000}books:q:example.com:0"), owner(b"{b:000}h:example.com")
+    ('books', None)
+    """
+    found = _OWNER.match(key)
+    return found[1].decode() if found else None
+
+
+async def _records(broom: Broom, only: str | None) -> AsyncIterator[Record]:
+    for name in [only] if only is not None else await Crawls(broom.store).names():
+        record = await Crawls(broom.store).get(name)
+        if record is not None:
+            yield record
+
+
+async def _ripe(broom: Broom, record: Record, age: float) -> bool:
+    if record.state == REMOVING:  # whoever was at it died
+        return True
+    return record.ended_at is not None and broom.now - record.ended_at >= age and await _done(broom, record)
+
+
+async def _done(broom: Broom, record: Record) -> bool:
+    """Whether nothing is left to do in it, now or by running it again."""
+    over = record.state in ("finished", "cancelled")
+    if record.state not in ENDED or not (over or (record.seeded and not await unread(broom.store, record.name))):
+        return False
+    pipe = broom.store.client.pipeline(transaction=False)
+    for bucket in range(broom.store.buckets):
+        pipe.exists(f"{keys.tag(bucket)}{record.name}:l")
+    return not any(await broom.store.guard(pipe.execute())) and (await counts(broom.store, record.name))["open"] == 0
+
+
+async def _take(broom: Broom, record: Record) -> bool:
+    """Mark it as being removed, unless somebody took it up meanwhile; no door begins it from then on."""
+    if record.state == REMOVING:
+        return True
+    key = keys.record(record.name)
+    ended = await broom.do(broom.store.client.hget(key, "ended_at"))
+    if not await broom.do(broom.store.client.eval(_TAKE, 1, key, record.state, ended, REMOVING)):
+        return False
+    if (await counts(broom.store, record.name))["open"]:  # work came between the look and the mark
+        await broom.do(broom.store.client.hset(key, "state", record.state))
+        return False
+    return True
+
+
+async def _remove(broom: Broom, name: str) -> Found:
+    client = broom.store.client
+    for bucket in range(broom.store.buckets):
+        await _give_back(broom, bucket, name)
+        await broom.do(client.srem(f"{keys.tag(bucket)}c", name))
+    found = await _keys_of(broom, {name})
+    await broom.do(client.delete(keys.anchors(name)))
+    await broom.do(client.hdel(f"{keys.tag(0)}@credits", f"crawl:{name}"))
+    await broom.do(client.srem(keys.CRAWLS, name))
+    await broom.do(client.delete(keys.record(name)))
+    return found
+
+
+async def _give_back(broom: Broom, bucket: int, name: str) -> None:
+    """Claims that died with their workers hold slots of hosts, which other crawls share: return them first."""
+    while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
+        pass
+
+
+async def _keys_of(broom: Broom, names: set[str]) -> Found:
+    """All keys of these crawls, in one pass over the store."""
+    found = Found()
+    if names:
+        pattern = f"{{b:???}}{next(iter(names))}:*" if len(names) == 1 else "{b:???}*:*"
+        async for page in broom.pages(pattern):
+            found += await broom.unlink([key for key in page if owner(key) in names], found.count)
+    return found
+
+
+async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
+    """The ids of dead letters from before a moment (ms), and their bytes. They lie in the order of their death."""
+    client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
+    ids: list[int] = []
+    size = 0
+    if not await broom.do(client.hlen(at + "x")):
+        return ids, size
+    last = int(await broom.do(client.hget(at + "n", "letter")) or 0)
+    for first in range(1, last + 1, LETTERS):
+        page = list(range(first, min(first + LETTERS, last + 1)))
+        found = await broom.step(broom.do(client.hmget(at + "x", [str(one) for one in page])))
+        for number, raw in zip(page, found, strict=True):
+            if raw is None:
+                continue
+            if int(raw.split(b"\t", 5)[4]) > before:
+                return ids, size
+            ids.append(number)
+            size += len(raw)
+    return ids, size
+
+
+async def _wanted(broom: Broom, key: bytes) -> bool:
+    """Whether a crawl holds URLs of the host."""
+    tag, host = key[: key.index(b"}") + 1].decode(), key[key.index(b"}") + 3 :].decode()
+    names = await broom.do(broom.store.client.smembers(f"{tag}c"))
+    return any([await broom.do(broom.store.client.exists(f"{tag}{name.decode()}:h:{host}")) for name in names])

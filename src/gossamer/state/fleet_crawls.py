@@ -1,0 +1,170 @@
+"""Crawls as a fleet sees them: what was submitted, what is under way, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from gossamer.errors import InUse
+from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+log = logging.getLogger("gossamer.worker")
+
+_TURN = """
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
+for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+return 1
+"""
+
+
+_SUBMIT = """
+local state = redis.call('HGET', KEYS[1], 'state')
+if state and state ~= 'paused' and state ~= 'running' then return state end
+redis.call('HSET', KEYS[1], 'job', ARGV[1], 'state', 'running', 'reason', '')
+for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 1]) end
+return redis.call('HINCRBY', KEYS[1], 'revision', 1)
+"""
+
+
+_EDIT = """
+local sites = cjson.decode(redis.call('HGET', KEYS[1], 'sites') or '{}')
+for i = 1, #ARGV, 4 do
+  if sites[ARGV[i]] == ARGV[i + 1] then
+    sites[ARGV[i]] = ARGV[i + 2]
+    redis.call('HSET', KEYS[1], 'reach:' .. ARGV[i], ARGV[i + 3])
+  end
+end
+local text = cjson.encode(sites)
+redis.call('HSET', KEYS[1], 'sites', text)
+return text
+"""
+
+
+_APART = """
+local known = redis.call('HGET', KEYS[1], 'apart') or ''
+for word in string.gmatch(known, '%S+') do if word == ARGV[1] then return 0 end end
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'apart', known == '' and ARGV[1] or known .. ' ' .. ARGV[1])
+return 1
+"""
+
+
+class Edit(NamedTuple):
+    """Another version of a site's file."""
+
+    site: str
+    was: str
+    version: str
+    reach: bytes
+    """What workers without the file are to know (`sites.reach`, JSON)."""
+
+
+class Task(NamedTuple):
+    """A crawl of the fleet, as a worker looks at it every second."""
+
+    name: str
+    state: str
+    weight: int
+    spent: float
+    sites: dict[str, str]
+    ends_as: str
+    began: str
+    """When it began; anew means that nothing of what was known of it holds."""
+    revision: int
+    """How often it was submitted since."""
+    apart: tuple[str, ...]
+    """Groups of sites, `SITE+SITE`, whose hosts wait for workers that have all of their files."""
+
+
+class Tasks:
+    """The submitted crawls of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._damaged = store, set[str]()
+
+    async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
+        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`), `reaches` what those without a
+        site's file are to know of it (`sites.reach`, JSON). InUse when somebody ended it meanwhile."""
+        flat = [x for pair in (reaches or {}).items() for x in pair]
+        done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
+        if isinstance(done, bytes):
+            raise InUse(
+                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see gossamer status {name}"
+            )
+
+    async def job(self, name: str) -> bytes | None:
+        """What was submitted."""
+        found: bytes | None = await self._do(self._store.client.hget(keys.record(name), "job"))
+        return found
+
+    async def tasks(self) -> list[Task]:
+        """The crawls of the fleet that are under way."""
+        names = await Crawls(self._store).names()
+        pipe = self._store.client.pipeline(transaction=False)
+        for name in names:
+            pipe.hmget(
+                keys.record(name), ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision", "apart"]
+            )
+            pipe.hexists(keys.record(name), "job")
+        found = await self._store.guard(pipe.execute())
+        tasks = []
+        for at, name in enumerate(names):
+            (state, weight, spent, sites, ends_as, began, revision, apart), fleet = found[2 * at], found[2 * at + 1]
+            if not fleet or (state or b"").decode("utf-8", "replace") not in UNDER_WAY:
+                continue
+            try:
+                task = Task(
+                    name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"), (ends_as or b"").decode(),
+                    (began or b"").decode(), int(revision or 0), tuple((apart or b"").decode().split()),
+                )  # fmt: skip
+            except (ValueError, RecursionError) as error:  # somebody wrote into it; the other crawls go on
+                if name not in self._damaged:
+                    self._damaged.add(name)
+                    log.error("the record of crawl %s is damaged (%s): it is left alone", name, error)
+                continue
+            tasks.append(task)
+        return tasks
+
+    async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
+        """Change the state if it is still `was`; whether it was."""
+        pairs = {"state": state, "reason": reason, **fields}
+        if state in ENDED:
+            pairs["ended_at"] = repr(await clock(self._store))
+        flat = [x for pair in pairs.items() for x in pair]
+        return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
+
+    async def versions(self, name: str, sites: dict[str, str]) -> None:
+        """The fleet runs these versions of the crawl's sites from now on."""
+        await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
+
+    async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
+        """The fleet runs these versions from now on, but for sites that others edited meanwhile; all versions in force."""
+        flat = [x for one in edits for x in one]
+        found: dict[str, str] = json.loads(await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat)))
+        return found
+
+    async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
+        """What is known of sites to those without their files (`sites.reach`, JSON)."""
+        found: list[bytes | None] = await self._do(
+            self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
+        )
+        return found
+
+    async def apart(self, name: str, group: str) -> None:
+        """There are hosts that wait for workers with the files of all these sites, `SITE+SITE`."""
+        await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
+
+    async def weigh(self, name: str, weight: int) -> None:
+        """Change a crawl's share."""
+        await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
+
+    async def lasted(self, name: str, seconds: float) -> None:
+        """So much more time was spent on a crawl."""
+        await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Any, call))

@@ -1,0 +1,90 @@
+"""The read model of the ready heaps: how many hosts of a crawl wait for workers of which lane and region, and who serves them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.summary import scan
+from gossamer.state.workers import Crew, Refusals
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+
+class HeapLine(NamedTuple):
+    """Hosts of a crawl that wait for workers of one lane and region ('': of any)."""
+
+    lane: str
+    """`LANE+SITE+SITE`: of those that have the files of these sites."""
+    region: str
+    ready: int
+    """Hosts whose time has come."""
+    waiting: int
+    """Hosts whose time is yet to come."""
+    hard: int
+    """Of both: hosts that the best workers visit first."""
+    workers: int | None
+    """Living workers that serve them; None: the crawl's own process serves all."""
+
+    @property
+    def stranded(self) -> bool:
+        """Whether nobody serves them."""
+        return self.workers == 0 and self.ready + self.waiting > 0
+
+    @property
+    def sites(self) -> list[str]:
+        """The sites whose files a worker must have, where some have them not."""
+        return self.lane.split("+")[1:]
+
+
+def parts(heap: str) -> tuple[str, str, bool]:
+    """Lane (and what it is set apart for), region, whether it is that of hard hosts.
+
+    >>> parts("http!@eu")
+    ('http', 'eu', True)
+    """
+    lane, _, region = heap.partition("@")
+    return lane.rstrip("!"), region, lane.endswith("!")
+
+
+async def heaps(store: Store, name: str) -> list[HeapLine]:
+    """The crawl's heaps that hold hosts, by lane and region."""
+    seconds, micros = await store.guard(store.client.time())
+    now = int(seconds) * 1000 + int(micros) // 1000
+    record = await Crawls(store).need(name)
+    living = [one for one in await Crew(store).living() if one.state == "running"] if record.fleet else None
+    refused = await Refusals(store).refused() if living else {}
+    found: dict[tuple[str, str], list[int]] = {}
+    seen: set[bytes] = set()
+    async for page in scan(store, f"{{b:???}}{name}:r:*"):
+        fresh = [key for key in page if key not in seen]
+        seen.update(fresh)
+        pipe = store.client.pipeline(transaction=False)
+        for key in fresh:
+            pipe.zcount(key, "-inf", now)
+            pipe.zcard(key)
+        counts = await store.guard(pipe.execute())
+        for at, key in enumerate(fresh):
+            lane, region, hard = parts(key.decode().rpartition(":r:")[2])
+            ready, all_ = counts[2 * at], counts[2 * at + 1]
+            total = found.setdefault((lane, region), [0, 0, 0])
+            total[0] += ready
+            total[1] += all_ - ready
+            total[2] += all_ if hard else 0
+    return [
+        HeapLine(lane, region, n[0], n[1], n[2], None if living is None else sum(
+            lane.partition("+")[0] in one.lanes and region in ("", one.region)
+            and not any((one.name, name, site) in refused for site in ("", *lane.split("+")[1:])) for one in living
+        )) for (lane, region), n in sorted(found.items())
+    ]  # fmt: skip
+
+
+async def heap(store: Store, name: str, host: str) -> HeapLine | None:
+    """The heap that a host of the crawl waits in; None when it is in none: it has nothing to fetch, or is being asked."""
+    tag = keys.tag(keys.bucket_of(host, store.buckets))
+    at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
+    lane, region, hard = parts((at or own or b"http").decode().rstrip("?"))
+    for line in await heaps(store, name):
+        if (line.lane, line.region) == (lane, region):
+            return line._replace(hard=int(hard))
+    return None

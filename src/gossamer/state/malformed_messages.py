@@ -1,0 +1,56 @@
+"""Malformed messages that workers took off the broker: the newest of them, and how many there were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, cast
+
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+MAX_KEPT = 100
+HOLD_S = 30 * 86400
+"""Seconds after the last one until all are forgotten."""
+
+
+class MalformedMessages:
+    """The malformed messages of a fleet."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def add(self, found: Sequence[Mapping[str, object]]) -> None:
+        """Keep more of them; only the newest stay."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.lpush(keys.MALFORMED, *[json.dumps(one) for one in found[-MAX_KEPT:]])
+        pipe.ltrim(keys.MALFORMED, 0, MAX_KEPT - 1)
+        pipe.incrby(keys.MALFORMED_COUNT, len(found))
+        for key in (keys.MALFORMED, keys.MALFORMED_COUNT):
+            pipe.expire(key, HOLD_S)
+        await self._store.guard(pipe.execute())
+
+    async def count(self) -> int:
+        """How many there were."""
+        found = await self._store.guard(cast(Awaitable[Any], self._store.client.get(keys.MALFORMED_COUNT)))
+        return int(found) if found is not None and found.isdigit() else 0
+
+    async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
+        """The newest, the last one first: at, worker, queue, reason, body, size."""
+        found = await self._store.guard(cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1)))
+        kept = []
+        for raw in found:
+            try:
+                one = json.loads(raw)
+            except ValueError:
+                continue
+            if isinstance(one, dict):
+                kept.append(one)
+        return kept
+
+
+def told(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
+    """How many there were and what the last one was, in one line."""
+    last = newest[0] if newest else {}
+    why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""
+    return f"{count} malformed message{'s' * (count != 1)} kept aside{why}"

@@ -1,0 +1,194 @@
+"""The index of what says the same, or nearly, in one crawl: looked up and added to in one go, by all of its processes.
+
+Only the first of a group is kept: a hash of what it says (14 bytes), eight bands of its sketch (10 bytes each) and the sketch (70), spread
+over the buckets. A batch costs one round trip to look, one more where something may be alike, and two where something is new: it is kept,
+then sealed. What is not sealed yet is waited for by whoever says the same, so that of several who begin a group at once one is the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from random import random
+
+import xxhash
+
+from gossamer.frontier.settling import surely
+from gossamer.model import minhash
+from gossamer.model.minhash import Asked, Placed
+from gossamer.store.store import Store
+
+MOST = 1_000_000
+"""Groups of a crawl that are kept, where it does not say otherwise."""
+CHUNK = 400
+"""Words in one call of the script, so that it stays under a few milliseconds."""
+TURNS, PAUSE = 50, 0.02
+"""Looks at one that is just being kept, and seconds between two of them at most; then its keeper is dead."""
+Key = tuple[str, int, bytes]
+"""A map of `alike.lua`, the bucket, the key in it."""
+Word = tuple[str, Key, bytes]
+"""A verb of `alike.lua`, where, a value."""
+
+
+class _One:
+    """One that is placed: `id`, who it is; `same`, `bands`: what it is found by; `own`: where its sketch is."""
+
+    def __init__(self, asked: Asked, buckets: int) -> None:
+        self.near = asked.sketch.near
+        self.id = asked.name.to_bytes(8, "little")[:6]
+        self.own = _own(self.id, buckets)
+        kind = asked.kind.encode() + b"\0"
+        self._kind, self._buckets = kind, buckets
+        self.same, self.bands = _key("e", kind + asked.sketch.same, 8, buckets), self._found(self.near)
+        self.keys = [self.same, *self.bands]
+
+    def left(self, near: bytes) -> list[Key]:
+        """The bands of another sketch of its that it no longer has."""
+        return [key for key in self._found(near) if key not in self.bands]
+
+    def _found(self, near: bytes) -> list[Key]:
+        return [_key("b", self._kind + band, 4, self._buckets) for band in minhash.bands(near)]
+
+
+class Alike:
+    """The index of one crawl. `most`: groups, about, that it keeps; what begins another is compared with them all the same."""
+
+    def __init__(self, store: Store, crawl: str, most: int = MOST) -> None:
+        self._store, self._crawl = store, crawl
+        self._room = -(-most // store.buckets)
+
+    async def place(self, asked: Sequence[Asked]) -> list[Placed]:
+        """The group of each, in order; what was placed before stays the first of its group. Raises what the store raises."""
+        ones = [_One(one, self._store.buckets) for one in asked]
+        holders, sketches, sizes = await self._look(ones)
+        first, out = dict[bytes, _One](), list[Placed]()
+        for one in ones:
+            placed = _place(one, holders, sketches)
+            if placed.copy is None and holders[one.same] != one.id:
+                placed = placed._replace(kept=sizes[one.same[1]] < self._room)
+                if placed.kept:
+                    first[one.id], sketches[one.id] = one, one.near
+                    holders |= {key: holders[key] or one.id for key in one.keys}
+            out.append(placed)
+        if yielded := await self._keep(list(first.values()), holders) if first else set():
+            again = [j for j, placed in enumerate(out) if placed.group in yielded]
+            for j, placed in zip(again, await self.place([asked[j] for j in again]), strict=True):
+                out[j] = placed
+        return out
+
+    async def _look(self, ones: Sequence[_One]) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
+        """Who holds the keys, their sketches, how much the buckets keep. Who is just being kept is waited for, a moment."""
+        keys = list(dict.fromkeys(key for one in ones for key in one.keys))
+        for turn in range(TURNS + 1):
+            held, sizes = await self._say([("g", key, b"") for key in keys])
+            holders = dict(zip(keys, held, strict=True))
+            others = {holders[key] for one in ones if one.near for key in one.keys if holders[key] != one.id} - {b""}
+            sketches = await self._sketches(others)
+            unsure = {id_ for id_ in others if sketches.get(id_, b"\1")[-1] & 1}
+            if not unsure or turn == TURNS:
+                break
+            await asyncio.sleep(PAUSE * random())
+        if unsure:  # whoever kept them died
+            words: list[Word] = [
+                ("w", _own(id_, self._store.buckets), sealed(sketches[id_])) for id_ in unsure & sketches.keys()
+            ]
+            lost = [key for key, id_ in holders.items() if id_ in unsure - sketches.keys()]
+            await self._say([*words, *(("d", key, holders[key]) for key in lost)])
+            holders |= dict.fromkeys(lost, b"")
+        return holders, sketches, sizes
+
+    async def _sketches(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+        wanted = sorted(ids)
+        held, _ = await self._say([("g", _own(one, self._store.buckets), b"") for one in wanted])
+        return {one: found for one, found in zip(wanted, held, strict=True) if found}
+
+    async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
+        """Keep the first of groups, unless others began the same meanwhile: the groups that are given up."""
+        written: list[Word] = [("w", one.own, unsealed(one.near)) for one in ones if one.near]
+        words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
+        held, _ = await self._say([*written, *words])
+        lost: dict[bytes, dict[Key, bytes]] = {}
+        for (_, key, own), holder in zip(words, held[len(written) :], strict=True):
+            if holder not in (b"", own) and expected[key] == own:
+                lost.setdefault(own, {})[key] = holder
+        theirs = await self._sketches({holder for keys in lost.values() for holder in keys.values()})
+        former = dict(zip((one.id for one in ones if one.near), held, strict=False))
+        yielded, out = set[str](), list[Word]()
+        for one in ones:
+            if one.id in lost and _yields(one, lost[one.id], expected, theirs):
+                yielded.add(one.id.hex())
+                out += [("d", key, one.id) for key in one.keys] + (
+                    [("d", one.own, unsealed(one.near))] if one.near else []
+                )
+            elif one.near:
+                out.append(("w", one.own, one.near))
+                if was := former[one.id]:  # it said something else when it was placed before
+                    out += [("d", key, one.id) for key in one.left(was)]
+        await self._say(out)
+        return yielded
+
+    async def _say(self, words: Sequence[Word]) -> tuple[list[bytes], dict[int, int]]:
+        """The answers in order; and how many groups each bucket keeps that was asked."""
+        places: dict[int, list[int]] = {}
+        for j, (_, (_, bucket, _), _) in enumerate(words):
+            places.setdefault(bucket, []).append(j)
+        parts = [(b, all_[at : at + CHUNK]) for b, all_ in places.items() for at in range(0, len(all_), CHUNK)]
+        calls = [
+            (bucket, (self._crawl, *(x for j in part for x in (words[j][0], words[j][1][0], words[j][1][2], words[j][2]))))
+            for bucket, part in parts
+        ]  # fmt: skip
+        answers, sizes = [b""] * len(words), dict[int, int]()
+        for (bucket, part), (reply, _) in zip(parts, await surely(self._store, "alike", calls), strict=True):
+            sizes[bucket] = reply[0]
+            for j, answer in zip(part, reply[1:], strict=True):
+                answers[j] = answer
+        return answers, sizes
+
+
+def _key(map_: str, text: bytes, width: int, buckets: int) -> Key:
+    found = xxhash.xxh3_64_digest(text)
+    return map_, int.from_bytes(found[4:], "little") % buckets, found[:width]
+
+
+def _own(id_: bytes, buckets: int) -> Key:
+    return "s", int.from_bytes(id_[4:], "little") % buckets, id_
+
+
+def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
+    """Its group by what is known. What leads to a group of its own is in that one."""
+    if one.id in (found := [holders[key] for key in one.keys]):
+        return Placed(one.id.hex())
+    if found[0]:
+        return Placed(found[0].hex(), "exact", 1.0)
+    alike = [(minhash.likeness(one.near, sketches[id_]), id_) for id_ in dict.fromkeys(found[1:]) if id_ in sketches]
+    share, best = max(alike, default=(0.0, b""))
+    return Placed(best.hex(), "near", share) if share else Placed(one.id.hex())
+
+
+def _yields(one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]) -> bool:
+    """Whether the group is left to somebody who began it at the same moment.
+
+    Who got none of the bands that both have is not known to the other; of two that know of one another, the smaller id is the first.
+    """
+    if one.same in lost:
+        return True
+    mine = {key for key in one.bands if expected[key] == one.id and key not in lost}
+    for id_ in set(lost.values()):
+        if not (near := theirs.get(id_)):
+            return True  # it is given up just now, or not yet written
+        common = {
+            key for key, a, b in zip(one.bands, minhash.bands(one.near), minhash.bands(near), strict=True) if a == b
+        }
+        if minhash.likeness(one.near, near) and (id_ < one.id or not common & mine):
+            return True
+    return False
+
+
+def unsealed(near: bytes) -> bytes:
+    """A sketch of which it is not sure yet that it stays."""
+    return near[:-1] + bytes((near[-1] | 1,))
+
+
+def sealed(near: bytes) -> bytes:
+    """A sketch that stays."""
+    return near[:-1] + bytes((near[-1] & 254,))

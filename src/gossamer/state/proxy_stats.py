@@ -1,0 +1,52 @@
+"""How proxies stand, shared by all workers of a store, and the proxies that sessions are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, cast
+
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+FORGOTTEN = 7 * 86_400_000
+"""Milliseconds after which a proxy that nobody saw is forgotten."""
+AT_ONCE = 500
+TURN = 5_000
+"""Milliseconds for which one worker does the health checks."""
+
+
+class Proving:
+    """One worker's way to the standings. What was seen is counted once: after an outage it is told again, unless it may have arrived."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl = store, crawl
+        folder = resources.files("gossamer.frontier") / "lua"
+        self._prove, self._bind = ((folder / f"{verb}.lua").read_text() for verb in ("prove", "bind"))
+        self._last = b"0"
+
+    async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
+        """Tell what was seen (key -> good, bad, seconds, tail, most, first, longest), hear what changed: now in ms, standings."""
+        flat = [(key, *values) for key, values in seen.items()]
+        out: dict[str, str] = {}
+        while True:
+            part, flat = flat[:AT_ONCE], flat[AT_ONCE:]
+            args = [value for one in part for value in one]
+            now, self._last, *found = await self._do(self._prove, keys.PROXIES, self._last, FORGOTTEN, *args)
+            out |= {key.decode(): text.decode() for key, text in zip(found[::2], found[1::2], strict=True)}
+            if not flat and len(found) < 2000:
+                return int(now), out
+
+    async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
+        """What a session goes through: `wanted`, unless it goes through another one already that is not `old`; seconds it lasts."""
+        found = await self._do(self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000))
+        return str(found.decode())
+
+    async def turn(self, name: str, me: str) -> bool:
+        """Whether this worker is to do the health checks of the pool `name` for the next seconds."""
+        client = self._store.client
+        call = client.set(keys.checks(name), me, nx=True, px=TURN)
+        return bool(await self._store.guard(cast(Any, call)))
+
+    async def _do(self, script: str, names: Sequence[str], *args: Any) -> Any:
+        return await self._store.guard(cast(Any, self._store.client.eval(script, len(names), *names, *args)))

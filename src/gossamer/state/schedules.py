@@ -1,0 +1,253 @@
+"""Schedules in the store: what they are, which runs are open, which have ended, and who leads. Bucket 0 holds them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Iterable
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gossamer.config.value_parsers import nearest
+from gossamer.errors import ConfigError, UsageError
+from gossamer.store import keys
+from gossamer.store.store import Store
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}\Z")
+KEPT = 1000
+"""Ended runs kept of a schedule."""
+OPEN = ("waiting", "launching", "launched")
+VERSION = 1
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What a run crawls: words as they were typed, read again when a run begins. No value is a secret from the environment."""
+
+    targets: list[str]
+    options: dict[str, Any] = {}
+    """As `gossamer.crawl` takes them."""
+    outputs: list[tuple[str, bool]] = []
+    """What stands after -o, and whether it was -O; `{date}` and `{run}` are put in."""
+    folder: str = "."
+    """Where gossamer.toml may lie."""
+    fail_on: str | list[str] | None = None
+    """Its gates; one text in schedules of older versions."""
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """One schedule. Times in seconds."""
+
+    version: int = VERSION
+    name: str
+    cron: str
+    zone: str = "UTC"
+    jitter: float = 0.0
+    spread: float = 0.0
+    missed: str = "run"
+    most: int = 10
+    overlap: str = "skip"
+    paused: bool = False
+    task: Task
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, or one part of a run that is spread. Times in seconds since the epoch."""
+
+    version: int = VERSION
+    due: float
+    at: float
+    """When it begins."""
+    state: str
+    """One of OPEN, or how it ended: a state of a crawl, `failed`, `gate`, `skipped`, `missed`."""
+    crawl: str = ""
+    part: int = 0
+    """Its number, from 1, where the run has several parts."""
+    begun: float | None = None
+    ended: float | None = None
+    reason: str = ""
+    times: int = 1
+    """Due times that one record stands for."""
+    by_hand: bool = False
+    task: Task | None = None
+
+    @property
+    def field(self) -> str:
+        """Its name within the schedule."""
+        return f"{round(self.due * 1000)}:{self.part}"
+
+
+class Lead(NamedTuple):
+    """`token` is 0 when another one leads; `now` is the store's clock, seconds since the epoch."""
+
+    token: int
+    leader: str
+    now: float
+    changes: int
+
+
+class Entry(NamedTuple):
+    """A schedule as it stands in the store."""
+
+    schedule: Schedule
+    revision: str
+    mark: float
+    """Due times up to here are decided."""
+    counts: dict[str, int]
+
+
+class Unread(NamedTuple):
+    """A schedule that this gossamer cannot read."""
+
+    name: str
+    why: str
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for what cannot be the name of a schedule, and so begin the names of its crawls."""
+    if not NAME.match(name) or name in ("h", "o"):
+        raise UsageError(
+            f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter or digit first, not h or o alone"
+        )
+
+
+class Schedules:
+    """The schedules of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def put(self, schedule: Schedule, *, from_now: bool = False) -> bool:
+        """Add or change; True when there was one. `from_now`: times that passed are forgotten."""
+        raw = msgspec.json.encode(schedule)
+        return bool(await self.store.run("schedule", 0, "", "put", schedule.name, raw, int(from_now)))
+
+    async def drop(self, name: str) -> bool:
+        """Remove one with all that is known of its runs; True when it was there."""
+        return bool(await self.store.run("schedule", 0, "", "drop", name, "", 0))
+
+    async def need(self, name: str) -> Entry:
+        """One schedule; UsageError naming the nearest."""
+        found = await self._read([name])
+        if not found:
+            names = await self.names()
+            there = f"; there are: {', '.join(names[:20])}" if names else "; there is none yet: gossamer schedule add"
+            raise UsageError(f"no schedule is named {name!r}{nearest(name, names)}{there}")
+        if isinstance(found[0], Unread):
+            raise ConfigError(f"schedule {name}: {found[0].why}")
+        return found[0]
+
+    async def names(self) -> list[str]:
+        """All names, sorted."""
+        found = await self._do(self.store.client.smembers(_key("schedules")))
+        return sorted(name.decode() for name in found)
+
+    async def all(self) -> list[Entry | Unread]:
+        """All schedules by name."""
+        names, out = await self.names(), []
+        for first in range(0, len(names), 500):
+            out += await self._read(names[first : first + 500])
+        return out
+
+    async def open(self, name: str) -> list[Run]:
+        """The runs that have not ended, in the order of their times."""
+        found = await self._do(self.store.client.hvals(_key(f"open:{name}")))
+        return sorted((run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part))
+
+    async def ended(self, name: str, most: int = KEPT) -> list[Run]:
+        """The runs that have ended, the last one first."""
+        found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, most - 1))
+        return [run for run in map(_run, found) if run is not None]
+
+    async def forget(self, name: str, before: float, *, dry: bool) -> tuple[int, int]:
+        """Forget runs that ended before a moment, but for the last one; how many, and their bytes."""
+        found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, -1))
+        old = 0
+        for raw in reversed(found[1:]):
+            run = _run(raw)
+            if run is None or (run.ended or run.due) >= before:
+                break  # what cannot be read has an age that nobody knows
+            old += 1
+        if old and not dry:
+            await self._do(self.store.client.rpop(_key(f"runs:{name}"), old))
+        return old, sum(len(raw) for raw in found[len(found) - old :])
+
+    async def lead(self, owner: str, seconds: float) -> Lead:
+        """Take or keep the lead for so many seconds; 0 gives it up."""
+        token, leader, now, changes = await self.store.run("lead", 0, "", owner, round(seconds * 1000))
+        return Lead(token, leader.decode(), now / 1000, changes)
+
+    async def leader(self) -> str | None:
+        """Who leads now."""
+        found = await self._do(self.store.client.get(_key("leader")))
+        return found.decode().partition(" ")[2] if found else None
+
+    async def due(
+        self, token: int, entry: Entry, mark: float, runs: Iterable[Run], ended: Iterable[Run], counts: dict[str, int]
+    ) -> int:
+        """Decide due times up to `mark`: 1 done, 0 somebody was before us, -1 the lead is lost."""
+        opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
+        past = [msgspec.json.encode(run) for run in ended]
+        counted = [word for field, by in counts.items() if by for word in (field, by)]
+        return int(
+            await self.store.run(
+                "due", 0, "", token, entry.schedule.name, entry.revision, _ms(entry.mark), _ms(mark), KEPT,
+                len(opened) // 2, *opened, len(past), *past, *counted,
+            )
+        )  # fmt: skip
+
+    async def turn(self, token: int | None, name: str, was: Run | None, now: Run) -> int:
+        """One step of a run: 1 done, 0 it is not as it was, -1 the lead is lost. Without a token: a person's own run."""
+        before = msgspec.json.encode(was) if was is not None else b""
+        over = now.state not in OPEN
+        done = await self.store.run(
+            "turn", 0, "", "" if token is None else token, name, now.field, before, msgspec.json.encode(now),
+            KEPT if over else 0, "failed" if now.state in ("failed", "gate") else "runs",
+        )  # fmt: skip
+        return int(done)
+
+    async def _read(self, names: list[str]) -> list[Entry | Unread]:
+        pipe = self.store.client.pipeline(transaction=False)
+        for name in names:
+            pipe.hgetall(_key(f"schedule:{name}"))
+        found = zip(names, await self.store.guard(pipe.execute()), strict=True)
+        return [_entry(name, raw) for name, raw in found if raw]
+
+    async def _do(self, call: Any) -> Any:
+        return await self.store.guard(cast(Awaitable[Any], call))
+
+
+class _Versioned(msgspec.Struct):
+    """What all versions of a record have in common."""
+
+    version: int = 0
+
+
+def _entry(name: str, raw: dict[bytes, bytes]) -> Entry | Unread:
+    try:
+        version = msgspec.json.decode(raw[b"spec"], type=_Versioned).version
+        if version != VERSION:
+            raise ValueError(
+                f"it is of version {version}, this gossamer knows {VERSION}: use the same gossamer everywhere"
+            )
+        schedule = msgspec.json.decode(raw[b"spec"], type=Schedule)
+    except (msgspec.MsgspecError, ValueError, KeyError) as error:
+        return Unread(name, str(error))
+    counts = {field: int(raw.get(field.encode(), 0)) for field in ("runs", "failed", "skipped", "missed")}
+    return Entry(schedule, raw[b"rev"].decode(), int(raw[b"mark"]) / 1000, counts)
+
+
+def _run(raw: bytes) -> Run | None:
+    """A record; one of another version is left alone."""
+    try:
+        run = msgspec.json.decode(raw, type=Run)
+    except msgspec.MsgspecError:
+        return None
+    return run if run.version == VERSION else None
+
+
+def _ms(seconds: float) -> str:
+    return str(round(seconds * 1000))
+
+
+def _key(name: str) -> str:
+    return f"{keys.tag(0)}@{name}"

@@ -1,0 +1,47 @@
+"""The score records of workers (`politeness.scores`), in one hash: each writes its own and reads all, every few seconds."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from gossamer.store.store import Store
+
+KEY = "gossamer:scores"
+
+
+class Scores:
+    """The records of one crawl's workers. Records are JSON."""
+
+    def __init__(self, store: Store, crawl: str) -> None:
+        self._store, self._crawl = store, crawl
+
+    async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]:
+        """Write a worker's record: the store's clock, and the records of the crawl's workers, dead ones included."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.time()
+        pipe.hset(KEY, f"{self._crawl}\t{name}", record)
+        pipe.hgetall(KEY)
+        now, _, found = await self._do(pipe.execute())
+        mine = f"{self._crawl}\t".encode()
+        return _seconds(now), [raw for field, raw in found.items() if field.startswith(mine)]
+
+    @staticmethod
+    async def of_all(store: Store) -> list[bytes]:
+        """The records of the workers of all crawls."""
+        return list((await store.guard(cast(Any, store.client.hgetall(KEY)))).values())
+
+    async def drop(self, name: str) -> None:
+        """A worker is gone."""
+        await self._do(self._store.client.hdel(KEY, f"{self._crawl}\t{name}"))
+
+    async def now(self) -> float:
+        """The store's clock, in seconds since the epoch."""
+        return _seconds(await self._do(self._store.client.time()))
+
+    async def _do(self, call: Any) -> Any:
+        return await self._store.guard(cast(Any, call))
+
+
+def _seconds(time: tuple[int, int]) -> float:
+    seconds, micros = time
+    return float(seconds) + float(micros) / 1e6

@@ -1,0 +1,180 @@
+"""Who takes writes now: asked of a server itself, of Sentinels, or of the nodes of a Cluster.
+
+The answer is a list of (first slot, last slot, place). Raises Away with all that was tried, or StoreError for what waiting does not mend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import redis.asyncio as redis
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as LostInTime
+
+from gossamer.errors import Away, GossamerError, StoreError
+from gossamer.store.address import Address, Place
+from gossamer.store.server import LOOK, Server
+from gossamer.store.store_errors import explained, passing, refused
+
+SLOTS = 16384
+_OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
+Range = tuple[int, int, Place]
+Look = Callable[[Place], Awaitable[Server]]
+"""Looks at the server of a place."""
+
+
+async def by_itself(address: Address, look: Look) -> list[Range]:
+    """A single server must be one, and no replica."""
+    place = address.places[0]
+    server = await look(place)
+    at = f"the store at {address.shown}"
+    if server.mode == "cluster":
+        raise StoreError(f"{at} is a node of a Cluster: write redis+cluster://{place}")
+    if server.mode == "sentinel":
+        raise StoreError(f"{at} is a Sentinel: write redis+sentinel://{place}/{_services(server.info) or 'SERVICE'}")
+    if server.role != "master":
+        master = f"{server.info.get('master_host')}:{server.info.get('master_port')}"
+        raise Away(f"{at} is a replica: its master is {master}; write that address, or those of the Sentinels")
+    return [(0, SLOTS - 1, place)]
+
+
+class Sentinels:
+    """The Sentinels of an address, one connection each."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._clients = {place: _client(address, place) for place in address.places}
+
+    async def find(self, address: Address, look: Look) -> list[Range]:
+        """The master that a Sentinel names, if it is one."""
+        tried: list[str] = []
+        named: set[Place] = set()
+        strangers = 0
+        for place in list(self._clients):
+            try:
+                found = await self._named(place, address)
+                if found is None:
+                    strangers += 1
+                    watched = _services(await ask(self._clients[place], "INFO", "sentinel"))
+                    tried.append(f"{place} (watches {watched or 'nothing'})")
+                    continue
+                master = Place(_text(found[0]), int(found[1]))
+                if master not in named:
+                    named.add(master)
+                    if (await look(master)).role == "master":
+                        self._clients = {place: self._clients.pop(place), **self._clients}  # the next time first
+                        return [(0, SLOTS - 1, master)]
+                    tried.append(f"{place} (names {master}, which is no master yet)")
+            except (RedisError, OSError, GossamerError) as error:
+                if "unknown command" in str(error):
+                    raise StoreError(
+                        f"the store at {address.shown}: {place} is no Sentinel: write redis://{place}"
+                    ) from error
+                tried.append(f"{place} ({_why(error, address)})")
+        if strangers == len(self._clients):
+            raise StoreError(
+                f"the store at {address.shown}: no Sentinel watches {address.service!r}: {', '.join(tried)}"
+            )
+        raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
+
+    async def _named(self, place: Place, address: Address) -> Any:
+        """The master as a Sentinel names it; its users and passwords are not those of the servers."""
+        try:
+            return await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
+        except RedisError as error:
+            if not refused(error):
+                raise
+            text = f"the Sentinel {place} refused its user/password ({error}): {_OWN}"
+            raise StoreError(f"the store at {address.shown}: {text}") from error
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        for client in self._clients.values():
+            await client.connection_pool.aclose()
+
+
+class Nodes:
+    """The nodes of a Cluster."""
+
+    def __init__(self, address: Address, server: Callable[[Place], Server]) -> None:
+        self._server = server
+        self._places = list(address.places)
+        """Where to ask, the one that answered last first."""
+
+    async def find(self, address: Address, look: Look) -> list[Range]:
+        """The masters, as the first node that answers sees them; each of them is looked at."""
+        tried: list[str] = []
+        for place in list(self._places):
+            try:
+                found = await ask(self._server(place).client, "CLUSTER SLOTS")
+            except (RedisError, OSError) as error:
+                if "cluster support disabled" in str(error):
+                    raise StoreError(f"the store at {address.shown} is no Cluster: write redis://{place}") from error
+                if "unknown command" in str(error):
+                    hint = f"{place} is a Sentinel: write redis+sentinel://{place}/SERVICE"
+                    raise StoreError(f"the store at {address.shown}: {hint}") from error
+                tried.append(f"{place} ({_why(error, address)})")
+                continue
+            ranges, places = _read(found, place)
+            self._places = list(dict.fromkeys((place, *places, *address.places)))
+            masters = list(dict.fromkeys(master for _, _, master in ranges))
+            for seen in await asyncio.gather(*(look(master) for master in masters), return_exceptions=True):
+                if isinstance(seen, BaseException) and not passing(seen):
+                    raise seen  # one that does not answer will have a successor
+            return ranges
+        raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
+
+
+async def ask(client: redis.Redis, *args: Any) -> Any:
+    """One command, answered soon or not at all."""
+    try:
+        async with asyncio.timeout(LOOK):
+            return await client.execute_command(*args)  # type: ignore[no-untyped-call] # redis-py leaves it so
+    except TimeoutError as error:
+        raise LostInTime(f"no answer within {LOOK:.0f} s") from error
+
+
+def _client(address: Address, place: Place) -> redis.Redis:
+    kind = redis.SSLConnection if address.tls else redis.Connection
+    pool = redis.ConnectionPool(
+        connection_class=kind, host=place.host, port=place.port, socket_timeout=LOOK, socket_connect_timeout=1.0,
+        retry=None, **address.options(sentinel=True),
+    )  # fmt: skip
+    return redis.Redis(connection_pool=pool)
+
+
+def _services(info: Any) -> str:
+    """The names of the services that a Sentinel watches."""
+    found = [one["name"] for key, one in info.items() if re.fullmatch(r"master\d+", key) and isinstance(one, dict)]
+    return ", ".join(sorted(map(str, found)))
+
+
+def _read(found: Any, asked: Place) -> tuple[list[Range], list[Place]]:
+    """Masters by slots, and all nodes, in the answer to CLUSTER SLOTS (redis-py makes a mapping of it)."""
+
+    def place(one: Any) -> Place:
+        host = _text(one[0])
+        return Place(host if host not in ("", "?") else asked.host, int(one[1]))
+
+    if isinstance(found, dict):
+        rows = [(first, last, one["primary"], one["replicas"]) for (first, last), one in found.items()]
+    else:
+        rows = [(one[0], one[1], one[2], one[3:]) for one in found]
+    ranges = [(int(first), int(last), place(master)) for first, last, master, _ in rows]
+    nodes = [place(one) for _, _, master, replicas in rows for one in (master, *replicas)]
+    return ranges, nodes
+
+
+def _text(host: Any) -> str:
+    return host.decode() if isinstance(host, bytes) else str(host or "")
+
+
+def _why(error: BaseException, address: Address) -> str:
+    """What went wrong at one of several places; what waiting does not mend is raised."""
+    if not passing(error):
+        raise explained(error, address) from error
+    reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"
+    return re.sub(reached, r"\1 cannot be reached: ", str(error)).strip(" .:")

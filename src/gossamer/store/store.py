@@ -1,0 +1,240 @@
+"""The store: the frontier's scripts on Valkey (or Redis), and the proof that it is a gossamer store of our version."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from importlib import resources
+from typing import Any, cast
+
+from redis.exceptions import NoScriptError, RedisError
+
+from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
+from gossamer.store import keys
+from gossamer.store.address import parse
+from gossamer.store.client import Client, Command
+from gossamer.store.servers import Servers
+from gossamer.store.store_check import check
+from gossamer.store.store_errors import explained
+
+BUCKETS_EMBEDDED = 1
+BUCKETS_SERVER = 64
+BUCKETS_CLUSTER = 1024
+FOR_EVER = float("inf")
+_FIRST = ("prelude", "breaker", "heaps", "host")
+_TAKING = ("prelude", "queue", "spill", "pages", "filter", "seen", "depths", "budget", "links")
+_SHARED = {
+    "add": _TAKING,
+    "settle": _TAKING,
+    "admit": _TAKING,
+    "known": ("prelude", "pages", "filter", "seen"),
+    "claim": ("prelude", "queue", "host_limits", "limits", "failover", "ready", "grant"),
+    "heads": ("prelude", "ready"),
+    "sweep": ("prelude", "queue"),
+    "lapsed": ("prelude",),
+    "dead": ("prelude", "queue", "spill"),
+    "move": ("prelude", "queue", "spill"),
+    "refill": ("prelude", "queue", "spill"),
+    "regain": ("prelude", "queue", "spill"),
+}
+
+
+class Store:
+    """A Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` (passing ones: `Away`) or `DiskFull`."""
+
+    def __init__(self, client: Client, url: str) -> None:
+        self.client = client
+        self.url = url
+        self.buckets = 0
+        self.seed = 0
+        self.identity = ""
+        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no writes."""
+        self.used = 0
+        """Calls made."""
+        self._texts: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
+        self._groups: tuple[int, list[list[int]]] = (0, [])
+
+    @property
+    def usual_buckets(self) -> int:
+        """Buckets of a shared store of this kind."""
+        return BUCKETS_CLUSTER if self.client.servers.address.kind == "cluster" else BUCKETS_SERVER
+
+    @property
+    def together(self) -> bool:
+        """Whether all buckets lie on one server, so that one script may act on all."""
+        return self.client.servers.address.kind != "cluster"
+
+    @property
+    def patient(self) -> bool:
+        """Whether an outage is waited for."""
+        return self.client.patience.patient
+
+    async def open(self, buckets: int, psl: str) -> None:
+        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List against ours; they are
+        written into an empty one."""
+        await check(self)
+        ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
+        mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
+        pipe = self.client.pipeline()
+        for field, value in mine.items():
+            pipe.hsetnx(keys.META, field, value)
+        pipe.hgetall(keys.META)
+        try:
+            raw = (await self.guard(pipe.execute()))[-1]
+        except StoreFull:  # who only looks may, and whoever writes is told
+            raw = await self.guard(self.client.hgetall(keys.META))
+        found = {k.decode(): v.decode() for k, v in raw.items()}
+        if mine.keys() - found.keys() - {"id"}:
+            raise StoreFull(f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory")
+        for field, value in ours.items():
+            if found[field] != value:
+                raise ConfigError(_mismatch(field, found[field], value))
+        self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
+        self.identity = found.get("id", "")
+
+    def same(self, seed: bytes | None) -> None:
+        """Raise StoreChanged when the `seed` that the store has now is not the one that it was opened with."""
+        if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
+            what = "was emptied" if seed is None else "was emptied or replaced"
+            where = self.client.servers.address.shown
+            raise StoreChanged(f"the store at {where} {what} while it was in use: what it knew of crawls is gone")
+
+    async def check_same(self) -> None:
+        """See `same`."""
+        self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
+
+    async def run(self, verb: str, bucket: int, *args: Any) -> Any:
+        """Call one script on one bucket; after an outage again, where there is patience."""
+        self.used += 1
+        call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
+        try:
+            return await self.guard(self.client.execute_command(*call))
+        except NoScriptError:
+            return await self.guard(self.client.execute_command("EVAL", self.text(verb), *call[2:]))
+
+    async def run_all(self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False) -> list[Any]:
+        """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may stand one of our
+        errors, or (`confirm`) `Unsure`."""
+        digest = self.digest(verb)
+        self.used += len(calls)
+        sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
+        replies = await self._send(sent, confirm)
+        again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if again:  # a server that has just been made master knows none
+            texts: list[Command] = [(("EVAL", self.text(verb), *sent[j][0][2:]), {}) for j in again]
+            for j, reply in zip(again, await self._send(texts, confirm), strict=True):
+                replies[j] = reply
+        address = self.client.servers.address
+        return [explained(one, address) if isinstance(one, Exception) else one for one in replies]
+
+    async def _send(self, commands: Sequence[Command], confirm: bool) -> list[Any]:
+        if confirm:
+            try:
+                await self.client.servers.fresh()
+            except GossamerError as error:
+                return [error] * len(commands)
+        replies = await self.client.send(commands, confirm=confirm)
+        _still_wanted()
+        return replies
+
+    async def once(self, *command: Any) -> Any:
+        """One command, tried once; raises Away where `run` would wait."""
+        (reply,) = await self.client.send([(command, {})])
+        _still_wanted()
+        if isinstance(reply, Exception):
+            raise explained(reply, self.client.servers.address)
+        return reply
+
+    async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
+        """Buckets (all, or these) in groups that lie on one server. Raises Away."""
+        servers = self.client.servers
+        if buckets is not None:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
+            return [[buckets[j] for j in group] for group in groups.values()]
+        if self._groups[0] != servers.turn or not self._groups[1]:
+            groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in range(self.buckets)]))
+            self._groups = servers.turn, list(groups.values())
+        return self._groups[1]
+
+    def note(self, error: GossamerError) -> None:
+        """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
+        self.client.patience.note(error)
+
+    async def wait(self, error: GossamerError) -> None:
+        """Wait until the store answers again; raises the error where nobody waits, or not any longer."""
+        await self.guard(self.client.patience.wait(error))
+
+    def digest(self, verb: str) -> str:
+        """The name of a script on a server that knows it."""
+        if verb not in self._digests:
+            self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
+        return self._digests[verb]
+
+    def text(self, verb: str) -> str:
+        """The whole script of a verb: its shared parts, then its own file."""
+        if verb not in self._texts:
+            folder = resources.files("gossamer.frontier") / "lua"
+            shared = _SHARED.get(verb, ("prelude",))[1:]
+            names = (*_FIRST, *shared, verb)
+            self._texts[verb] = "\n".join((folder / f"{name}.lua").read_text() for name in names)
+        return self._texts[verb]
+
+    async def guard(self, call: Awaitable[Any]) -> Any:
+        """Await a call to the store; what goes wrong becomes one of our errors (scripts unknown to it excepted)."""
+        try:
+            answer = await call
+        except NoScriptError:
+            raise
+        except (RedisError, OSError) as error:
+            _still_wanted(error)
+            raise explained(error, self.client.servers.address) from error
+        _still_wanted()
+        return answer
+
+    async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
+        """Keys that match, in pages, of all servers; a key may come twice when the store grows meanwhile. Never blocks it."""
+        for server in await self.guard(self.client.servers.all()):
+            cursor: Any = 0
+            while True:
+                cursor, found = await self.guard(
+                    cast(Awaitable[Any], server.client.scan(cursor, match=pattern, count=page))
+                )
+                if found:
+                    yield found
+                if int(cursor) == 0:
+                    break
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        await self.client.aclose()
+
+
+def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
+    """A store by URL (docs/stores.md). Nothing is sent yet.
+
+    `patience`: seconds for which an outage is waited for, FOR_EVER on a fleet. `embedded`: it is our own, of a data folder.
+    Raises UsageError or ConfigError.
+    """
+    address = parse(url)
+    if address.kind in ("sentinel", "cluster"):
+        timeout = min(timeout, 5.0)  # another server may take over meanwhile
+    return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
+
+
+def _still_wanted(cause: BaseException | None = None) -> None:
+    """The client swallows a cancellation now and then, or tells of it as a lost connection; a loop would never end."""
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError from cause
+
+
+def _mismatch(field: str, found: str, ours: str) -> str:
+    why = {
+        "version": f"the store is of format {found}, this gossamer knows format {ours}: use "
+        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or another --data",
+        "buckets": f"the store has {found} buckets, this run would use {ours}: an embedded store cannot serve as a shared one",
+        "psl": f"the store was made with Public Suffix List {found}, this gossamer carries {ours}: install the same gossamer everywhere",
+    }
+    return why[field]

@@ -1,0 +1,138 @@
+"""Whether a store may keep a frontier: it answers, it is not too old, it evicts nothing, it runs scripts, it is written to its disk.
+
+What a server is, its INFO says: no other right is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Awaitable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from redis.exceptions import NoPermissionError, ResponseError
+
+from gossamer.errors import Away, StoreError
+from gossamer.store import keys
+from gossamer.store.store_errors import explained
+
+if TYPE_CHECKING:
+    from gossamer.store.store import Store
+
+OLDEST = {"server": (6, 2), "cluster": (7, 0)}
+"""The oldest servers that know our commands; in a Cluster scripts look over the buckets of a node."""
+NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
+
+
+class Remark(NamedTuple):
+    """One thing that is not as it should be. `bad`: the store must not be used so."""
+
+    what: str
+    bad: bool
+    found: str
+    advice: str
+
+
+def name(info: Mapping[str, Any]) -> str:
+    """The program and its version."""
+    version = info.get("valkey_version") or info.get("redis_version") or "of unknown version"
+    return f"{info.get('server_name', 'redis')} {version}"
+
+
+def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
+    """What to say of a server; `kind` is that of its address."""
+    if not info:
+        yield Remark(
+            "rights", False, "the user may not call INFO: replicas and eviction cannot be looked at", "grant it +info"
+        )
+        return
+    oldest = OLDEST.get(kind, OLDEST["server"])
+    version = tuple(map(int, re.findall(r"\d+", str(info.get("redis_version", "")))[:2]))
+    if version and version < oldest:
+        yield Remark(
+            "version", True, f"{name(info)} is too old", f"use Valkey, or Redis {'.'.join(map(str, oldest))} or newer"
+        )
+    policy, most = str(info.get("maxmemory_policy", "")), int(info.get("maxmemory", 0) or 0)
+    if most and policy and policy != "noeviction":
+        yield Remark("memory", True, f"maxmemory-policy is {policy}: it forgets URLs when it is full", NOEVICTION)
+    if not most and "maxmemory" not in info:
+        yield Remark(
+            "memory", False, "it does not say whether it evicts", "make sure that maxmemory-policy is noeviction"
+        )
+    if str(info.get("aof_enabled", "0")) != "1":
+        yield Remark(
+            "disk",
+            False,
+            "append-only file off",
+            "CONFIG SET appendonly yes, or a restart forgets what came since its last save",
+        )
+
+
+async def fullest(store: Store) -> float:
+    """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may not ask."""
+    shares = [0.0]
+    for server in await store.client.servers.all():
+        with contextlib.suppress(NoPermissionError):
+            info = await server.client.info("memory")
+            if most := int(info.get("maxmemory", 0)):
+                shares.append(int(info.get("used_memory", 0)) / most)
+    return max(shares)
+
+
+async def reach(store: Store, seconds: float) -> None:
+    """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
+    servers = store.client.servers
+    deadline = time.monotonic() + seconds  # one look may take 2 s, where nobody says no
+    while True:
+        try:
+            await (store.guard(cast(Awaitable[Any], store.client.ping())) if servers.embedded else servers.look())
+            return
+        except Away:
+            if time.monotonic() >= deadline:
+                raise
+            await asyncio.sleep(0.05)
+
+
+async def check(store: Store) -> None:
+    """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
+    servers = store.client.servers
+    if servers.embedded:
+        return
+    await store.guard(servers.fresh())
+    for server in await servers.all():
+        for remark in remarks(server.info, servers.address.kind):
+            if remark.bad:
+                where = f" ({server.place})" if servers.address.kind != "server" else ""
+                raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
+    await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
+
+
+async def durably(store: Store, *command: Any) -> None:
+    """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
+
+    A store that syncs every second is waited for at most two; the embedded one is made to sync at once. A replica must have it, too.
+    """
+    while True:
+        try:
+            return await _durably(store, command)
+        except Away as error:
+            await store.wait(error)
+
+
+async def _durably(store: Store, command: tuple[Any, ...]) -> None:
+    servers = store.client.servers
+    server = await store.guard(servers.serving(str(command[1])))
+    if servers.embedded:
+        await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "always")))
+    pipe = server.client.pipeline(transaction=False)
+    pipe.execute_command(*command)
+    pipe.execute_command("WAITAOF", 1, 0, 2000)
+    if server.replicas:
+        pipe.execute_command("WAIT", 1, 2000)
+    done = (await store.guard(pipe.execute(raise_on_error=False)))[0]  # there may be no such file, or no such command
+    if servers.embedded:
+        await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
+    if isinstance(done, ResponseError):
+        raise explained(done, servers.address)

@@ -1,0 +1,105 @@
+"""What the store's errors mean: an outage that may pass, or something that a person must change."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthorizationError,
+    BusyLoadingError,
+    ClusterDownError,
+    MovedError,
+    NoPermissionError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as Lost
+from redis.exceptions import TimeoutError as LostInTime
+
+from gossamer.errors import OWN_LIMITS, Away, DiskFull, GossamerError, ResourceError, StoreError, StoreFull, own_limit
+from gossamer.store.address import Address
+
+_PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "UNBLOCKED", "BUSY ")
+_PASSING_CLASSES = (BusyLoadingError, ReadOnlyError, ClusterDownError, TryAgainError, AskError)
+_FULL = ("No space left", "MISCONF", errno.errorcode[errno.ENOSPC])
+_OURS = tuple(OWN_LIMITS[number] for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+_REFUSED = ("NOAUTH", "WRONGPASS", "invalid username-password", "Authentication required", "AUTH ", "invalid password")
+_FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
+
+
+def passing(error: BaseException) -> bool:
+    """Whether waiting may help: nobody answers, the server loads its data, another one is being made master."""
+    if refused(error):
+        return False
+    if isinstance(error, Lost | LostInTime | OSError | Away):
+        return "CERTIFICATE_VERIFY_FAILED" not in str(error) and "WRONG_VERSION_NUMBER" not in str(error)
+    text = str(error)
+    return isinstance(error, _PASSING_CLASSES) or (
+        isinstance(error, ResponseError) and (text.startswith(_PASSING) or _FOREIGN in text)
+    )
+
+
+def refused(error: BaseException) -> bool:
+    """Whether it is the user or the password."""
+    if isinstance(error, AuthenticationError | AuthorizationError):
+        return True
+    return isinstance(error, RedisError) and any(word in str(error) for word in _REFUSED)
+
+
+def explained(error: BaseException, address: Address) -> GossamerError:
+    """The error as one of ours, in one line that says what to do."""
+    at, text = f"the store at {address.shown}", _line(error, address)
+    if isinstance(error, GossamerError):
+        return error
+    if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be the other side's
+        return ResourceError(
+            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run the same command again"
+        )
+    if refused(error):
+        return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")
+    if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):
+        return StoreError(f"{at}: its user may not do that: see docs/stores.md for the rights it needs ({text})")
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return StoreError(f"{at}: its certificate is not trusted: name its authority with ?ca_file=FILE ({text})")
+    if "WRONG_VERSION_NUMBER" in text:
+        return StoreError(f"{at} does not speak TLS: write redis:// instead of rediss:// ({text})")
+    if isinstance(error, MovedError):
+        return StoreError(f"{at} is a node of a Cluster: write redis+cluster://{address.places[0]}")
+    if any(word in text for word in _FULL):
+        return DiskFull(f"{at} cannot write to its disk: free some space, then run again ({text})")
+    if text.startswith("OOM") or "used memory > 'maxmemory'" in text:
+        return StoreFull(f"{at} is out of memory: raise its maxmemory ({text})")
+    if passing(error):
+        return Away(f"{at} does not answer: {text}{_speech(text, address)}")
+    if isinstance(error, ResponseError):
+        return StoreError(f"{at} refused a call: {text}")
+    return StoreError(f"{at} failed: {text}")
+
+
+def _whose(address: Address) -> str:
+    return "" if address.password or address.user else ": it wants one, as in redis://USER:PASSWORD@HOST"
+
+
+def _speech(text: str, address: Address) -> str:
+    """A remark on what to do: also where one side may speak TLS and the other not."""
+    if address.kind == "unix":
+        return "; run the same command again"
+    if address.tls and "within" in text:
+        return " (does it speak TLS? if not, write redis://)"
+    if not address.tls and ("closed by server" in text or "reset by peer" in text):
+        return " (if it wants TLS, write rediss://)"
+    return ""
+
+
+def _line(error: BaseException, address: Address) -> str:
+    text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+    text = re.sub(r"^HELLO must be called .*", "it was not given", text)
+    for secret in (address.password, address.sentinel_password):
+        if secret and len(secret.reveal()) > 3:
+            text = text.replace(secret.reveal(), "***")
+    return text

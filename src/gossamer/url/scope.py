@@ -1,0 +1,254 @@
+"""Which URLs a crawl wants: the pure filters between a found link and the frontier, compiled once from its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.errors import UsageError
+from gossamer.url import patterns
+from gossamer.url.traps import RULES, trap
+
+MODES = ("page", "prefix", "host", "domain", "any")
+PORTS = frozenset((80, 443, 8080, 8443))
+MAX_URL = 2083
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The filters of one crawl. Make it with `of`; URLs are in fetch form, hosts are `host[:port]` (`gossamer.url`)."""
+
+    mode: str
+    seeds: frozenset[str]
+    """Never refused by a pattern: a crawl with `--include /blog/` starts at the front page."""
+    places: frozenset[str]
+    """What the mode compares: hosts, or registered domains."""
+    prefixes: tuple[str, ...]
+    """Authority and directory of each seed."""
+    include: tuple[patterns.Searcher, ...]
+    exclude: tuple[patterns.Searcher, ...]
+    """A URL on which one of them takes too long is refused."""
+    depth: int
+    ports: frozenset[int]
+    longest: int
+    today: date
+    domains: frozenset[str] = frozenset()
+    """Registered domains of the seeds, in mode host."""
+    open: bool = False
+    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as well."""
+
+    @classmethod
+    def of(
+        cls, seeds: Iterable[str], mode: str = "host", *, include: Iterable[str] = (), exclude: Iterable[str] = (),
+        depth: int = 50, ports: Iterable[int] = (), longest: int = MAX_URL, today: date | None = None,
+    ) -> Scope:  # fmt: skip
+        """Compile the filters. `ports`: beyond 80, 443, 8080, 8443 and the seeds' own; `today` is for calendars.
+
+        Raises UsageError for an unknown mode or a bad pattern.
+
+        >>> scope = Scope.of(["https://example.com/"], exclude=[r"\\.pdf$"])
+        >>> scope.refuse("https://example.com/a.pdf", "example.com", 1)
+        'filter'
+        """
+        if mode not in MODES:
+            raise UsageError(f"--scope is one of {', '.join(MODES)}, not {mode!r}")
+        empty = cls(
+            mode=mode, seeds=frozenset(), places=frozenset(), prefixes=(), depth=depth, ports=PORTS | frozenset(ports),
+            include=_patterns("--include", include), exclude=_patterns("--exclude", exclude), longest=longest,
+            today=today or date.today(),
+        )  # fmt: skip
+        return empty._with(seeds)
+
+    def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
+        """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
+
+        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is open.
+
+        >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
+        'scope'
+        """
+        if "@" in url and urls.split_credentials(url)[1] is not None:
+            return "filter"
+        if not self._inside(url, host) and not (self.open and beside and self._beside(url, host, beside)):
+            return "scope"
+        return self._filtered(url, host, depth, self.open and beside in ("*", host))
+
+    def lone(self, url: str, host: str) -> str | None:
+        """The reason why a file that an item names is not wanted, or None: wherever it lies, but for ports, length and `exclude`."""
+        if "@" in url and urls.split_credentials(url)[1] is not None:
+            return "filter"
+        if url[:4] != "http" or not self.opens(host) or self._excluding(url):
+            return "filter"
+        return "trap" if len(url) > self.longest else None
+
+    def unfit(self, url: str, host: str) -> str | None:
+        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the web.
+
+        >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
+        'filter'
+        """
+        if url[:4] != "http" or not self.opens(host) or urls.split_credentials(url)[1] is not None:
+            return "filter"
+        return "trap" if len(url) > self.longest else None
+
+    def near(self, url: str, host: str, depth: int) -> bool:
+        """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
+
+        >>> scope = Scope.of(["https://example.com/"])
+        >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)
+        (True, False)
+        """
+        if self.mode != "host" or url[:4] != "http" or urls.registered_domain(host) not in self.domains:
+            return False
+        return self._filtered(url, host, depth) is None
+
+    def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
+        """What is refused whatever the scope. `dialled`: a seed has the host's port."""
+        if ":" in host and not dialled and not self.opens(host):
+            return "filter"
+        if url in self.seeds:
+            return None
+        if (self.include or self.exclude) and (self._excluding(url) or not self._including(url)):
+            return "filter"
+        if depth > self.depth:
+            return "depth"
+        if len(url) > self.longest or trap(url, self.today):
+            return "trap"
+        return None
+
+    def opens(self, host: str) -> bool:
+        """Whether the port of `host[:port]` may be dialled."""
+        port = _port(host)
+        return not port or port in self.ports
+
+    def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
+        """(gate, verdict, rule) of each filter in their order.
+
+        The verdict is `pass` or a skip reason, the first of which is what `refuse` says; the rule names the pattern,
+        limit or word that decided.
+
+        >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
+        ('depth', 'depth', '4 links from a seed, --depth is 3')
+        """
+        found = urls.parse(url)
+        if found is None:
+            return [("form", "filter", "is no URL")]
+        found = found.partition("#")[0]
+        return [(gate, reason or "pass", rule) for gate, reason, rule in self._gates(found, urls.host(found), depth)]
+
+    def re_anchored(self, from_url: str, to_url: str) -> Scope:
+        """The scope after a seed's redirect: where `to_url` leads is wanted as if it had been the seed.
+
+        The caller knows that `from_url` is a seed or came of one; the order of several redirects does not matter.
+
+        >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
+        >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
+        """
+        return self if from_url == to_url or to_url in self.seeds else self._with([to_url])
+
+    def _with(self, seeds: Iterable[str]) -> Scope:
+        """With more seeds."""
+        seeds = list(seeds)
+        hosts = [urls.host(seed) for seed in seeds]
+        places = {urls.registered_domain(host) for host in hosts} if self.mode == "domain" else set(hosts)
+        folders = {_folder(seed) for seed in seeds} if self.mode == "prefix" else set()
+        domains = {urls.registered_domain(host) for host in hosts} if self.mode == "host" else set()
+        ports = {_port(host) for host in hosts} - {0}
+        return msgspec.structs.replace(
+            self, seeds=self.seeds | set(seeds), places=self.places | places, ports=self.ports | ports,
+            prefixes=tuple(sorted(folders.union(self.prefixes))), domains=self.domains | domains,
+        )  # fmt: skip
+
+    def _inside(self, url: str, host: str) -> bool:
+        if url[:4] != "http":
+            return False
+        mode = self.mode
+        if mode == "host":
+            return host in self.places
+        if mode == "domain":
+            return urls.registered_domain(host) in self.places
+        if mode == "prefix":
+            return url.partition("://")[2].startswith(self.prefixes)
+        return mode == "any" or url in self.seeds
+
+    def _excluding(self, url: str) -> patterns.Searcher | None:
+        return next((one for one in self.exclude if patterns.found(one, url, on_timeout=True)), None)
+
+    def _beside(self, url: str, host: str, page: str) -> bool:
+        if page == "*" or url[:4] != "http":
+            return page == "*"
+        if self.mode == "domain":
+            return urls.registered_domain(host) == urls.registered_domain(page)
+        return self.mode == "host" and host == page
+
+    def _including(self, url: str) -> patterns.Searcher | bool:
+        if not self.include:
+            return True
+        return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
+
+    def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
+        """(gate, reason or None, rule), in the order in which `refuse` asks."""
+        bare = urls.split_credentials(url)[1] is None
+        yield "credentials", None if bare else "filter", "none in it" if bare else "has a user name or password in it"
+        inside = self._inside(url, host) or (self.open and url[:4] == "http")
+        where = host if self.mode != "domain" else urls.registered_domain(host)
+        known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
+        rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        rule = f" of the page that links to it: {host}" if self.open and self.mode != "any" else rule
+        yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
+        closed = not self.opens(host)
+        rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"
+        yield "port", "filter" if closed else None, rule
+        if url in self.seeds:
+            yield "seed", None, "a seed, or where one was redirected: no pattern or limit applies"
+            return
+        yield from self._patterns_of(url)
+        deep = depth > self.depth
+        yield "depth", "depth" if deep else None, f"{depth} links from a seed, --depth is {self.depth}"
+        long = len(url) > self.longest
+        yield "length", "trap" if long else None, f"{len(url)} characters, at most {self.longest}"
+        name = trap(url, self.today)
+        yield "trap", "trap" if name else None, f"{name}: {RULES[name]}" if name else "no rule applies"
+
+    def _patterns_of(self, url: str) -> Iterator[tuple[str, str | None, str]]:
+        out = self._excluding(url)
+        rule = f"--exclude {out.pattern}" if out else "no --exclude matches"
+        into = self._including(url)
+        if not isinstance(into, bool):
+            also = f"--include {into.pattern}"
+        else:
+            also = (
+                "no --include is given" if into else f"no --include matches: {_some(p.pattern for p in self.include)}"
+            )
+        yield "exclude", "filter" if out else None, rule
+        yield "include", None if into else "filter", also
+
+
+def _port(host: str) -> int:
+    """The port in `host:port`; 0 when there is none."""
+    port = host.rpartition(":")[2]
+    return int(port) if port.isdecimal() and len(port) < 6 else 0
+
+
+def _folder(url: str) -> str:
+    path = url.partition("://")[2].partition("?")[0]
+    return path[: path.rfind("/") + 1]
+
+
+def _some(words: Iterable[str]) -> str:
+    """The first of them, for a line that a person reads."""
+    listed = sorted(words)
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+
+
+def _patterns(option: str, texts: Iterable[str]) -> tuple[patterns.Searcher, ...]:
+    found: list[patterns.Searcher] = []
+    for pattern in texts:
+        try:
+            found.append(patterns.compile_(pattern))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"{option} {pattern!r} is no regular expression: {error}") from error
+    return tuple(found)

@@ -1,0 +1,229 @@
+"""Files of items: what a page's items name is asked for, what came is kept by its hash, and all of it is told in rows.
+
+A file is a URL like any other until its answer is there; then no site function reads it: it is measured by its rule and kept. The rows of
+a file are those of an item: stores keep what it was before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+import xxhash
+
+from gossamer.items.assets import FILES, REFERENCES, Kept, Named, Reference, Rule, key_of, rule_of
+from gossamer.model.media_types import HEAD, dimensions, media_type
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import FILE, Request
+from gossamer.model.verdict import Drop
+from gossamer.model.visit import Claim, Row, Visit
+from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.records import moment
+from gossamer.worker.sink_retry import Waiting
+
+MOST = 5000
+"""Different files that the items of one page may name; the rest is counted as `trap`."""
+MOST_TEXT_BYTES = 64 << 20
+"""Bytes of a file whose text is looked for."""
+MOST_TEXT = 1_000_000
+"""Characters of it that its row has."""
+THREADS = 4
+_encode = msgspec.json.Encoder().encode
+
+
+class Place(Protocol):
+    """Where files are kept (`sinks.files`)."""
+
+    def prepare(self) -> None: ...
+
+    def keep(self, file: BinaryIO, size: int, name: str) -> str: ...
+
+
+class Rows:
+    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), where a run sees all of it;
+    `versions`: of site files."""
+
+    def __init__(self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]) -> None:
+        self._key, self._runs, self._versions = key, runs, versions
+
+    def file(self, request: Request, now: float, **found: Any) -> Row:
+        """The row of a file; `found`: its fields."""
+        rule = rule_of(request)
+        url = self._key(request.hops[0] if request.hops else request.url)
+        data = msgspec.structs.asdict(Kept(url=url, limits=rule.told, **found))
+        return self._row(FILES, key_of(url, rule), data, request.url, rule.site, now)
+
+    def reference(
+        self, site: str, page: str, now: float, kind: str, key: str, version: str, to: Named, error: str | None
+    ) -> Row:
+        """The row of one thing that an item names."""
+        said = Reference(
+            kind=kind, key=key, version=version, field=to.field, position=to.position, to_kind=to.kind, to_key=to.key, error=error
+        )  # fmt: skip
+        name = xxhash.xxh3_128_hexdigest(_encode([site, kind, key, to.field, to.position]))
+        return self._row(REFERENCES, name, msgspec.structs.asdict(said), page, site, now)
+
+    def _row(self, kind: str, key: str, data: dict[str, Any], page: str, site: str, now: float) -> Row:
+        content = xxhash.xxh3_64_hexdigest(_encode(data))
+        own = {
+            "_url": page, "_site": site, "_kind": kind, "_key": key, "_seen_at": moment(now), "_version": self._versions(site),
+            "_hash": content,
+        }  # fmt: skip
+        return Row(kind, key, {**data, **own}, self._runs(site))
+
+
+def named(
+    rows: Rows, site: str, seen: tuple[str, float], claim: Claim, items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
+    taker: Taker, fetch: bool, stay: Iterable[Row], taken: Taken,
+) -> list[Row]:  # fmt: skip
+    """Ask for the files that those of a page's items name that `stay`; the rows of all that they name. `seen`: the page's URL, when it
+    was fetched (s); `items`: their rows, each with what it names and how many are too many; `fetch`: files are wanted at all."""
+    page, at = seen
+    staying = {id(row) for row in stay}
+    found, asked = list[Row](), dict[tuple[str, Rule], str | None]()
+    voucher = taker.voucher(claim)
+    for item, (names, beyond) in items:
+        if id(item) not in staying:
+            continue
+        if beyond:
+            taken.skip("trap", beyond)
+        for one in names:
+            error = None
+            if one.rule is not None and fetch:
+                known = (one.url, one.rule)
+                if known not in asked:
+                    asked[known] = (
+                        _ask(one, page, claim, taker, taken, voucher) if len(asked) < MOST else _trapped(taken)
+                    )
+                error = asked[known]
+            found.append(
+                rows.reference(site, page, at, item.kind, item.key, item.data["_hash"], one, error)  # type: ignore[index] # an item's row
+            )
+    return found
+
+
+def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
+    """Add what the items of a visit name that are still among its rows."""
+    taken = Taken()
+    visit.rows = [*visit.rows, *name(visit.rows, taken)]
+    for group, flat in taken.adds.items():
+        visit.adds[group] = [*visit.adds.get(group, ()), *flat]
+    more = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
+    visit.counts = {**visit.counts, **{what: visit.counts.get(what, 0) + n for what, n in more.items()}}
+
+
+def _ask(one: Named, page: str, claim: Claim, taker: Taker, taken: Taken, voucher: str) -> str | None:
+    """Take one file in; why it is refused, or None."""
+    if not one.url:
+        taken.skip("filter")
+        return "filter"
+    request = Request(
+        one.url,
+        claim.request.depth + 1,
+        claim.request.priority,
+        page,
+        use=FILE,
+        rule=msgspec.to_builtins(one.rule),
+    )
+    return taker.request(request, taken, voucher, beside=claim.host)
+
+
+def _trapped(taken: Taken) -> str:
+    taken.skip("trap")
+    return "trap"
+
+
+class Keeping:
+    """Keeps the files of one crawl. `text`: the text of a PDF's bytes."""
+
+    def __init__(self, place: Place, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]) -> None:
+        """`most`: bytes of a file whose rule names no bound."""
+        self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
+        self._prepared = False
+
+    async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
+        """The row of a file that came (None: it is as it was), and why it is not kept. Raises SinkError."""
+        if page.status == 304:
+            return None, None
+        rule = rule_of(request)
+        own = {"status": page.status, "content_type": page.content_type}
+        spooled = page.spooled
+        body: BinaryIO = spooled.file if spooled is not None else io.BytesIO(page.body)
+        try:
+            size = spooled.size if spooled is not None else len(page.body)
+            if error is not None or page.status >= 300:
+                why = error or "filter"
+                return self.rows.file(request, page.fetched_at, **own, error=why, detail=f"HTTP {page.status}"), why
+            own |= {"bytes": size, "media_type": media_type(page.body[:HEAD], page.content_type)}
+            reason, detail = self._wrong(rule, size, own, page)
+            if not reason:
+                reason, detail = self._measured(rule, body, own)
+            if reason:
+                return self.rows.file(request, page.fetched_at, **own, error=reason, detail=detail), reason
+            name = spooled.sha256 if spooled is not None else await self._in_thread(_hash, page.body)
+            own |= {"sha256": name, "path": await self._put(body, size, name)}
+            if rule.text and own["media_type"] == "application/pdf" and size <= MOST_TEXT_BYTES:
+                own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MOST_TEXT]
+            return self.rows.file(request, page.fetched_at, **own), None
+        finally:
+            body.close()
+
+    def refused(self, request: Request, result: Page | Failure | None, verdict: Drop) -> Row:
+        """The row of a file that did not come."""
+        status, at = (result.status, result.fetched_at) if result is not None else (None, time.time())
+        why = verdict.error or verdict.skip
+        return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _wrong(self, rule: Rule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
+        if not size:
+            return "filter", "it is empty"
+        if not rule.takes(own["media_type"]):
+            return "content-type", f"its bytes are {own['media_type']}"
+        if size > (rule.size or self._most):
+            return "too-large", f"it has {size} bytes"
+        return "", ""
+
+    def _measured(self, rule: Rule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
+        """See how large a picture is."""
+
+        def read(at: int, most: int) -> bytes:
+            body.seek(at)
+            return body.read(most)
+
+        found = dimensions(read, own["media_type"])
+        if found is not None:
+            own["width"], own["height"] = found
+            if found[0] < rule.width or found[1] < rule.height:
+                return "filter", f"it has {found[0]}x{found[1]} pixels"
+        elif (rule.width or rule.height) and own["media_type"] != "image/svg+xml":  # which has any size
+            return "filter", "how many pixels it has cannot be told"
+        return "", ""
+
+    async def _put(self, body: BinaryIO, size: int, name: str) -> str:
+        if not self._prepared:
+            await self._waiting.through(lambda: self._in_thread(self._place.prepare))
+            self._prepared = True
+        return str(await self._waiting.through(lambda: self._in_thread(self._place.keep, body, size, name)))
+
+    def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+
+
+def _hash(body: bytes) -> str:
+    return sha256(body).hexdigest()
+
+
+def _all(body: BinaryIO) -> bytes:
+    body.seek(0)
+    return body.read()

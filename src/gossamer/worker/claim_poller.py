@@ -1,0 +1,130 @@
+"""Which buckets a worker asks for claims, and when: those in which a host's time has come, seen in one look a server.
+
+All workers see the same buckets, so each goes round them in an order of its own. What other workers add is seen in the next look at all
+buckets; what this one has settled, at once.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+
+from gossamer.model.interfaces import Frontier
+from gossamer.model.visit import Claimed
+from gossamer.worker.capacity import Caps
+
+LOOK, QUIET = 0.5, 1.0
+"""Seconds between looks at all buckets; and after one that found no host whose time comes before the next."""
+TICK = 0.2
+"""Longest time in seconds that a store of one bucket is not asked."""
+CAPPED = 0.02
+"""Seconds between looks whether a cap leaves something."""
+
+SHARE = 4
+"""Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much as one that brings more."""
+
+
+class Asking:
+    """The buckets of one crawl as one worker sees them."""
+
+    def __init__(self, frontier: Frontier, buckets: int, caps: Caps | None = None) -> None:
+        self._frontier, self._buckets, self._caps = frontier, buckets, caps
+        self._capped_until = 0.0
+        self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
+        """When a bucket is to be asked, on the monotonic clock."""
+        self._touched: set[int] = set()
+        self._look_at = 0.0
+        self._turn = random.sample(range(buckets), buckets)
+        self._next = 0
+        self.waiting = True
+        """Whether hosts wait for their time, as far as we know."""
+        self.dry = True
+        """Whether the last round brought nothing: all hosts wait, for their time or for the slots of visits that are not settled."""
+
+    def touch(self, bucket: int) -> None:
+        """Something changed in a bucket: its hosts may have another time."""
+        if self._buckets == 1:
+            self._due[0] = 0.0
+        else:
+            self._touched.add(bucket)
+
+    @property
+    def next_at(self) -> float:
+        """When there is something to ask or to look for, on the monotonic clock."""
+        if self._touched:
+            return self._capped_until
+        at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
+        return max(at, self._capped_until)
+
+    async def claims(self, want: int) -> list[Claimed]:
+        """One round: about `want` claims from the buckets that are due, within the caps; nothing when none is."""
+        got = await self._round(want)
+        self.dry = not any(one.claims for one in got)
+        return got
+
+    async def _round(self, want: int) -> list[Claimed]:
+        if self.next_at > time.monotonic() or self._frontier.patience.away:
+            return []
+        free = want if self._caps is None else await self._caps.take(want)
+        if not free:
+            self._capped_until = time.monotonic() + CAPPED
+            return []
+        got = await self._claims(free)
+        if self._caps is not None:
+            await self._caps.back(free - sum(len(one.claims) for one in got))
+        return got
+
+    async def _claims(self, want: int) -> list[Claimed]:
+        if self._buckets > 1 and not self._frontier.patience.away:
+            await self._look()
+        asks = self._asks(want)
+        if not asks or self._frontier.patience.away:
+            return []
+        got = await self._frontier.everywhere.claim(asks)
+        now = time.monotonic()
+        for bucket, _ in asks:  # those without an answer come again with the next look
+            self._due.pop(bucket, None)
+        for one in got:
+            self._put(one, now, dict(asks)[one.bucket])
+        if self._buckets == 1:
+            self._due.setdefault(0, now + TICK)
+        return got
+
+    def _put(self, one: Claimed, now: float, wanted: int) -> None:
+        wait = max((one.next_at - one.now) / 1000, 0.0) if one.next_at >= 0 else None
+        if self._buckets == 1:
+            self.waiting = wait is not None or bool(one.limit)
+            self._due[0] = now + (min(TICK if wait is None else wait, TICK) if len(one.claims) < wanted else 0.0)
+        elif wait is not None:
+            self._due[one.bucket] = now + (max(wait, 0.01) if not one.claims else wait)
+
+    async def _look(self) -> None:
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._touched.clear()
+            self._look_at = now + LOOK
+            self._due = {bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()}
+            if min(self._due.values(), default=now + QUIET) >= self._look_at:
+                self._look_at = now + QUIET
+            self.waiting = bool(self._due)
+        elif self._touched:
+            some, self._touched = sorted(self._touched), set()
+            found = await self._frontier.everywhere.due(some)
+            for bucket in some:
+                self._due.pop(bucket, None)
+            self._due |= {bucket: now + wait for bucket, wait in found.items()}
+            self.waiting = bool(self._due)
+
+    def _asks(self, want: int) -> Sequence[tuple[int, int]]:
+        """The due buckets, each with how many claims it is asked for."""
+        now = time.monotonic()
+        due = [bucket for bucket, at in self._due.items() if at <= now]
+        if len(due) > 1:
+            due.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
+            due = due[: -(-want // SHARE)]
+            self._next = (self._turn[due[-1]] + 1) % self._buckets
+        if not due:
+            return []
+        share, more = divmod(want, len(due))
+        return [(bucket, share + (n < more)) for n, bucket in enumerate(due)]

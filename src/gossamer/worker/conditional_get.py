@@ -1,0 +1,119 @@
+"""Visits again: what is remembered of a visit, and what an answer means beside what was known before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import xxhash
+
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import EXTRA, Known, Request, infrastructure
+from gossamer.model.visit import RAW, PageRecord, Row, Seen, Visit
+
+GONE = (404, 410)
+LONGEST = 256
+"""Characters of a validator that are kept."""
+_CONDITIONAL = ("plain", "impersonated")
+"""Rungs on which a request can be conditional: a browser and the APIs have caches of their own."""
+_encode = msgspec.json.Encoder().encode
+
+
+def versions(sites: Mapping[str, str]) -> str:
+    """Which site files read the pages, as a hash of their names and versions; '' without any."""
+    return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
+
+
+def conditional(request: Request, rung: str, by: str = "") -> Request:
+    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can be told: not of a
+    page that could not be read, or that other site files read than these.
+
+    >>> conditional(Request("https://a.example/", known=Known(200, '"v1"')), "plain").headers
+    {'If-None-Match': '"v1"'}
+    """
+    known = request.known
+    if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
+        return request
+    if request.url != known.end if known.end else request.hops:  # it is not the page that the validators are of
+        return request
+    conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
+    headers = {name: value for name, value in conditions.items() if value} | (request.headers or {})
+    return msgspec.structs.replace(request, headers=headers) if headers else request
+
+
+def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
+    """Have a visit remember what came of it; a page that is as it was leaves no row."""
+    request, settle = visit.claim.request, visit.settle
+    if settle.action not in ("d", "k", "x") or infrastructure(request) or visit.counts.get("infra"):
+        return
+    before, now = request.known, known(visit, result, by)
+    if before is not None and ("pages" in visit.counts or settle.action == "x"):
+        _compare(visit, before, now)
+        if now.status == 304:
+            now = _still(before, now)
+    elif before is None and "pages" in visit.counts and visit.counts.get("succeeded"):
+        visit.counts["new"] = 1
+    needs = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
+    needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
+    if request.priority:
+        needs["priority"] = request.priority
+    url = request.hops[0] if request.hops else request.url
+    at = int(result.fetched_at) if result is not None else 0
+    visit.seen = Seen(url, at, now, request.depth, request.referrer, needs)
+
+
+def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
+    """What is known of a URL after a visit."""
+    error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
+    if not isinstance(result, Page) or "pages" not in visit.counts:
+        return Known(error=error)
+    request = visit.claim.request
+    if any(row.lacks for row in visit.rows):
+        by = "?"  # its items may not be stored: the next pass reads the page again, whatever it says
+    return Known(
+        result.status, _validator(result.header("etag")), _validator(result.header("last-modified")),
+        _body(result), _said(visit.rows), error, request.url if request.hops else "", by,
+    )  # fmt: skip
+
+
+def _compare(visit: Visit, before: Known, now: Known) -> None:
+    """Take the rows away that say what was said before, and count."""
+    if 0 < before.status < 400 and now.status in GONE:
+        visit.counts["gone"] = 1
+    same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
+    if now.status == 304 or (same and before.body == now.body):
+        visit.rows, visit.counts["items"] = [row for row in visit.rows if row.kind == RAW], 0
+        visit.counts.pop("rejected", None)
+    elif same and now.said and before.said == now.said:
+        visit.rows = [row for row in visit.rows if row.kind != "page"]
+    else:
+        if "pages" in visit.counts and visit.counts.get("succeeded"):
+            visit.counts["changed" if before.status else "new"] = 1
+        return
+    if all(row.kind == RAW for row in visit.rows) and "pages" in visit.counts:
+        visit.counts["unchanged"] = 1
+
+
+def _still(before: Known, now: Known) -> Known:
+    """What is known after an answer 304. Its validators are those of the body that we have only where it answers one of ours: a server
+    that says 304 unasked speaks of a page that we may never have seen."""
+    if not (before.etag or before.modified):
+        return before
+    return msgspec.structs.replace(before, etag=before.etag or now.etag, modified=now.modified or before.modified)
+
+
+def _validator(value: str | None) -> str:
+    return value if value and len(value) <= LONGEST and value.isprintable() else ""
+
+
+def _body(page: Page) -> str:
+    """A hash of it, 16 digits."""
+    return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
+
+
+def _said(rows: list[Row]) -> str:
+    for row in rows:
+        if isinstance(one := row.data, PageRecord):
+            said = (one.title, one.language, one.canonical, one.text_hash, one.url)
+            return xxhash.xxh3_64_hexdigest(_encode(said))
+    return ""

@@ -1,0 +1,113 @@
+"""The verdict of a visit: one pure function from what came back. A block or an error is data here."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+
+from gossamer.blocks import Block
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
+
+MOST_HOPS = 10
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+def decide(
+    request: Request, result: Page | Failure, target: str | None, same: bool, block: Block | None = None
+) -> Verdict:
+    """What becomes of a request.
+
+    target: where a redirect leads, in fetch form, None when its Location is no http(s) URL;
+    same: the target has the request's own canonical form (a cookie or tracking bounce);
+    block: the block that the answer is. One that its status alone tells is what the status says; an empty page is a page.
+    """
+    if isinstance(result, Failure):
+        return _failed(result)
+    status = result.status
+    if block is not None and not block.bare and block.kind != "empty":
+        reason = "rate-limited" if block.kind == "rate-limit" else "blocked"
+        return Retry(reason, block.line(), retry_after(result.header("retry-after")))
+    if result.late:
+        return Retry("timeout", result.late)
+    if 200 <= status < 300 or status == 304:
+        return Done()
+    if status in REDIRECTS and result.header("location") is not None:
+        return _redirected(request, target, same)
+    if status == 429:
+        return Retry("rate-limited", f"HTTP {status}", retry_after(result.header("retry-after")))
+    if status == 408:
+        return Retry("timeout", "HTTP 408")
+    if status >= 500:
+        return Retry("http-5xx", f"HTTP {status}", retry_after(result.header("retry-after")))
+    return Done("http-4xx") if 400 <= status < 500 else Done()
+
+
+def _failed(failure: Failure) -> Verdict:
+    if failure.later is not None:
+        return Later(failure.later)
+    if failure.reason in SKIPS:
+        return Drop(skip=failure.reason, detail=failure.detail)
+    if failure.final:
+        return Drop(error=failure.reason, detail=failure.detail)
+    return Retry(failure.reason, failure.detail)
+
+
+def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
+    if target is None:
+        return Drop(skip="filter", detail="redirected to what is no http(s) URL")
+    if same:
+        return Redirected(target, again=True)
+    if target in request.hops or target == request.url:
+        return Drop(error="redirect-loop", detail=f"it leads back to {target}")
+    if len(request.hops) >= MOST_HOPS:
+        return Drop(error="redirect-loop", detail=f"more than {MOST_HOPS} redirects")
+    return Redirected(target)
+
+
+def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
+    """Seconds before the next try after `attempt` earlier failures, up to a tenth longer by chance; None: no retry is left.
+
+    >>> wait(3, (60.0, 300.0, 1800.0)) is None
+    True
+    """
+    if attempt >= len(retries):
+        return None
+    return retries[attempt] * random.uniform(1.0, 1.1)
+
+
+def retry_after(value: str | None, now: float | None = None) -> float:
+    """Seconds of a Retry-After header (RFC 9110 section 10.2.3: seconds or a date); 0 when absent or strange.
+
+    >>> retry_after("120")
+    120.0
+    """
+    if not value:
+        return 0.0
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now))
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+
+
+def answered(request: Request) -> dict[str, int]:
+    """The count of seeds that may yet be redirected, after this request's end."""
+    return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
+
+
+def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
+    """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+    try:
+        location = location.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        pass
+    found = parse(location, url)
+    if found is None or not found.startswith(("http://", "https://")):
+        return None
+    return found.partition("#")[0]

@@ -1,0 +1,173 @@
+"""The requests of one visit: to its page, once more after a cookie bounce or a hook's help, up the ladder after a block."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer.blocks import Block
+from gossamer.blocks.site_rules import seen_by
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.verdict import Done, Drop, Later, Redirected, Verdict
+from gossamer.model.visit import Attempt, Claim
+from gossamer.worker import conditional_get
+from gossamer.worker.decide import REDIRECTS, decide, where
+from gossamer.worker.ladder_climbing import Climb, Climbing
+from gossamer.worker.lane_routing import Lanes
+from gossamer.worker.login_session import Members
+from gossamer.worker.robots_gate import Treatment
+from gossamer.worker.rungs import Rungs
+
+SOLVED = ("captcha", "challenge")
+"""Blocks that a site's hook may be asked about."""
+
+Note = Callable[[Page | Failure, str, str | None], list[Attempt]]
+Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
+
+
+class Fetched(NamedTuple):
+    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before it, in how many bytes,
+    and the answers that it brought (a hook was asked, one climbed)."""
+
+    result: Page | Failure
+    verdict: Verdict
+    began: float
+    attempts: list[Attempt]
+    wire: int
+    passed: list[Page]
+
+
+class Fetching:
+    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
+    not; `shows`: how much text a page shows, from the tree that is read later (`blocks.block`); `solve`: headers that a site's hook has
+    for a page that asks for a person, {} for none; `members`: gets pages for those who are logged in; `by`: which site files read
+    the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here;
+    `short(what)` is called when a request could not be made for want of something of our own."""
+
+    def __init__(
+        self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
+        climbing: Climbing | None = None, lacks: Callable[[Claim, Page], Awaitable[str]] | None = None, solve: Solve | None = None,
+        members: Members | None = None, by: str = "", lanes: Lanes | None = None, shows: Callable[[Claim, Page], int] | None = None,
+        short: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
+        self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
+        self._lanes, self._shows, self._short = lanes, shows, short
+
+    async def fetch(self, claim: Claim, note: Note) -> Fetched:
+        """All requests of a visit. `note` writes one of them down."""
+        climb, request = await self._climb(claim), claim.request
+        attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
+        while True:
+            began = time.monotonic()
+            if climb is not None:
+                request = climb.request
+            if (away := await self._away(claim, request)) is not None:
+                return Fetched(away, Later(0.0), began, attempts, wire, passed)
+            result, verdict, block = await self._collect(claim, request, climb, attempts)
+            next_at = began + result.lag + max(claim.delay, claim.floor)
+            outcome = ""
+            if isinstance(verdict, Redirected) and verdict.again:
+                if bounced:
+                    verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
+                    break
+                bounced, outcome = True, "again"
+            elif not helped and (better := await self._helped(request, result, block)) is not None:
+                helped, outcome, request = True, "again", better
+                if climb is not None:
+                    climb.request = request
+            elif climb is not None and climb.higher(result, block, waits(verdict), next_at - time.monotonic()):
+                climb.below, outcome = (result, verdict), "climbed"
+            else:
+                break
+            attempts += note(result, outcome, _why(verdict))
+            passed += [result] if isinstance(result, Page) else []
+            wire += result.wire
+            await asyncio.sleep(max(0.0, next_at - time.monotonic()))
+        if climb is not None and self._climbing is not None:
+            if (below := climb.instead(result)) is not None:
+                (result, verdict), _ = below, attempts.pop()
+                passed, wire = [one for one in passed if one is not result], wire - result.wire
+            else:
+                verdict = climb.verdict(verdict)
+                await self._climbing.end(climb, claim, result)
+        return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
+
+    async def _away(self, claim: Claim, request: Request) -> Failure | None:
+        """Whether other workers have the rung, for whom the host waits from now on."""
+        if self._lanes is None or not self._rungs(request).elsewhere:
+            return None
+        await self._lanes.away(claim)
+        return Failure("filter", "workers with a browser get it", time.time(), 0.0, sent=False, later=0.0)
+
+    async def _climb(self, claim: Claim) -> Climb | None:
+        if self._climbing is None:
+            return None
+        left = claim.attempt < len(self._treat(claim.host).retries)
+        return await self._climbing.begin(claim.request, claim.host, tried=claim.attempt, left=left)
+
+    async def _collect(
+        self, claim: Claim, request: Request, climb: Climb | None, attempts: list[Attempt]
+    ) -> tuple[Page | Failure, Verdict, Block | None]:
+        rung = self._rungs(request)
+        asked = request if request.known is None else conditional_get.conditional(request, rung.name, self._by)
+        if self._members is not None:
+            result = await self._members.get(claim, asked, rung, attempts)
+        else:
+            result = await rung.collect(asked, max(claim.delay, claim.floor))
+        target, same, block = None, False, None
+        if isinstance(result, Failure) and result.short:
+            self._short(result.short)
+        if isinstance(result, Page):
+            read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
+            shows = partial(self._shows, claim, result) if read and self._shows is not None else None
+            own = self._treat(claim.host).blocks
+            block = seen_by(own, result.status, result.headers, result.body, result.url, shows)
+            if block is not None:
+                rung.blocked(result, block, claim.host)
+            if result.status in REDIRECTS and (location := result.header("location")) is not None:
+                target = where(location, result.url, self._parse)
+                same = target is not None and self._same(target, request.url)
+        verdict = decide(request, result, target, same, block)
+        if isinstance(result, Page):
+            if block is None and verdict == Done() and climb is not None:
+                block = await self._missing(claim, request, result)
+            result.block = block.line() if block is not None else None
+        return result, verdict, block
+
+    async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
+        """The block that a page is which lacks what its site must have: another may stand there for who asks otherwise."""
+        if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
+            return None
+        if not (query := await self._lacks(claim, page)):
+            return None
+        return Block("generic", "missing", (f"must_have: {query}",))
+
+    async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
+        """The request with what a site's hook gives for a page that asks for a person."""
+        if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
+            return None
+        if result.rung == "unlocker":  # it carries no cookies of ours, and is paid for each try
+            return None
+        if not (given := await self._solve(result, request)):
+            return None
+        self._rungs(request).keeps(request, given)
+        headers = {name: value for name, value in given.items() if name.lower() != "cookie"}
+        return msgspec.structs.replace(request, headers={**(request.headers or {}), **headers} or None)
+
+
+def waits(verdict: Verdict) -> float:
+    """Seconds that the server asked for."""
+    return getattr(verdict, "after", 0.0)
+
+
+def _why(verdict: Verdict) -> str | None:
+    if isinstance(verdict, Redirected):
+        return None
+    return getattr(verdict, "reason", None) or getattr(verdict, "error", None)

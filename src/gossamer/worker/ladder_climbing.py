@@ -1,0 +1,133 @@
+"""The ladder at work: where the visits of a host begin, when one climbs, and what is learned of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from gossamer.blocks import Block, needs_rendering
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request, split
+from gossamer.model.verdict import Done, Retry, Verdict
+from gossamer.model.visit import Claim
+from gossamer.politeness import ladder
+from gossamer.politeness.ladder import RUNGS, Ladder, Learned
+from gossamer.worker.lane_routing import BROWSER, Lanes
+from gossamer.worker.rungs import Allowed
+
+RENDERING = "rendering"
+TO_PEOPLE = ("login",)
+"""Blocks that no rung helps against."""
+TO_OWNERS = (407, 451)
+"""Bare statuses that speak of a proxy or of the law, not of us."""
+
+
+class Memory(Protocol):
+    """What the fleet learned of hosts, as texts (`frontier.learning`)."""
+
+    async def known(self, host: str) -> str: ...
+
+    async def learn(self, host: str, change: Callable[[str], str]) -> str: ...
+
+
+class Climb:
+    """One visit on its way up. `request` names the rung that it is made on; `tried`: how often its URL was put back before, `left`: whether
+    it may be once more; `patience`: seconds from now on in which a higher rung may begin."""
+
+    def __init__(
+        self, request: Request, rungs: tuple[str, ...], known: Learned, *, tried: int = 0, left: bool = True, patience: float = 30.0
+    ) -> None:  # fmt: skip
+        self.began, self.probes = ladder.start(known, rungs)
+        self.request = msgspec.structs.replace(request, rung=self.began)
+        self.kind = self.why = ""
+        self.rested = False
+        """Whether the host is to rest, and nobody climbs."""
+        self.late: str | None = None
+        """The rung for which it is too late in this visit."""
+        self.below: tuple[Page | Failure, Verdict] | None = None
+        """What the rung below brought."""
+        self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
+        self._until, self._rest = time.monotonic() + patience, 0.0
+
+    def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
+        """Whether the visit goes on one rung higher after this answer, in `pause` seconds; an error does not climb, nor who is told to
+        wait `waits` seconds."""
+        self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
+        if not self.kind:
+            return False
+        rung = self.request.rung or self.began
+        self.why = f"{rung}: {block.line() if block is not None else 'the page is empty without scripts'}"
+        if waits and not self.probes:
+            self.rested = self.kind == "rate-limit"
+            return False
+        rest = ladder.rest(self._known, rung, self.kind, self._tried)
+        if rest and (self._left or self.kind == "rate-limit"):
+            self.rested, self._rest = True, rest if self._left else 0.0
+            return False
+        up = ladder.climb(self._known, self._rungs, rung, self.kind)
+        if up is None:
+            return False
+        if time.monotonic() + pause > self._until:
+            self.late = up
+            return False
+        self.request = msgspec.structs.replace(self.request, rung=up)
+        return True
+
+    def verdict(self, verdict: Verdict) -> Verdict:
+        """What becomes of the URL where the host rests, or a higher rung is tried another time."""
+        if self.rested and self._rest:
+            reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
+            return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
+        return Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
+
+    def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
+        """What counts when the higher rung was not to be had: what the lower one brought."""
+        had = not isinstance(result, Failure) or (result.later is None and result.sent)
+        return None if had else self.below
+
+
+class Climbing:
+    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which a higher rung may begin;
+    `lanes`: where hosts wait, which go home when none of their pages needs a browser any more."""
+
+    def __init__(self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None) -> None:
+        self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
+
+    async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
+        """A visit's climb; None where there is but one rung."""
+        rungs = self._allowed(request)
+        if len(rungs) < 2:
+            return None
+        held = Ladder.of(await self._memory.known(host))
+        if held.fixed in rungs:
+            rungs = (held.fixed,)
+        known = held.known(split(request.url)[2])
+        return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
+
+    async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
+        """Learn from a visit; from an error nothing."""
+        if isinstance(result, Failure):
+            return
+        rung = climb.request.rung or climb.began
+        served = not climb.kind or (climb.kind == RENDERING and RUNGS.index(rung) >= RUNGS.index(BROWSER))
+        learned = partial(
+            ladder.after, path=split(climb.request.url)[2], began=climb.began, got=rung if served else climb.late,
+            why=climb.why, rested=climb.rested,
+        )  # fmt: skip
+        text = await self._memory.learn(claim.host, lambda text: learned(Ladder.of(text)).text())
+        if self._lanes is not None and (rung == BROWSER or climb.probes) and BROWSER not in Ladder.of(text).rungs():
+            await self._lanes.home(claim)
+
+
+def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
+    """The kind of block that an answer is, '' for none, `rendering` for a page that only a browser can fill."""
+    if isinstance(result, Failure):
+        return ""
+    if block is not None and block.kind not in TO_PEOPLE:
+        return block.kind if not block.bare or result.status not in TO_OWNERS else ""
+    renders = BROWSER in rungs and block is None
+    return RENDERING if renders and needs_rendering(result.status, result.headers, result.body, result.url) else ""

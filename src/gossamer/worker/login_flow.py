@@ -1,0 +1,290 @@
+"""Logging in: the steps of a log-in, made one after the other within the claim of a page, as politely as pages are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Collection, Generator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gossamer.blocks import needs_rendering
+from gossamer.blocks.site_rules import seen_by
+from gossamer.errors import ConfigError, GossamerError
+from gossamer.model.browser_profile import Guise, Lent
+from gossamer.model.item import pressed, said
+from gossamer.model.login import Account, Login, redacted
+from gossamer.model.page import Failure, Page
+from gossamer.model.rendering import Render
+from gossamer.model.request import Request, split
+from gossamer.model.visit import Attempt, Claim
+from gossamer.parsing.view import View
+from gossamer.worker import records
+from gossamer.worker.decide import MOST_HOPS, REDIRECTS, where
+from gossamer.worker.login_detection import refused
+from gossamer.worker.robots_gate import Gate
+from gossamer.worker.rungs import Identity, Rung
+
+STEPS = 50
+"""Requests of one log-in."""
+BROWSER = "browser"
+
+
+class Walk:
+    """The requests that are made within one claim: from start to start never less than the host's delay."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.apart = max(claim.delay, claim.floor)
+        self.began = time.monotonic()
+        self.lag = self._next = 0.0
+        self.posted = False
+        """Whether something was filled in and sent."""
+
+    async def collect(self, rung: Rung, request: Request) -> Page | Failure:
+        """Make one when its time has come. Its `lag` counts from the beginning of all."""
+        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        began, self.posted = time.monotonic(), self.posted or request.body is not None
+        result = await rung.collect(request, self.apart)
+        acted = isinstance(result, Page) and result.requests > 1
+        self._next = (time.monotonic() if acted else began + result.lag) + self.apart
+        self.lag = result.lag + began - self.began
+        return msgspec.structs.replace(result, lag=self.lag)
+
+
+class Who(NamedTuple):
+    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that may hear of them;
+    `browser`: the rung that renders a page which is empty without."""
+
+    site: str
+    login: Login
+    account: Account
+    rung: Rung
+    domains: Collection[str]
+    browser: Rung | None = None
+
+    @property
+    def secrets(self) -> list[str]:
+        """The account's secret values."""
+        return self.login.secrets(self.account)
+
+    def wrong(self, what: str) -> ConfigError:
+        """A log-in that cannot be made as it is written."""
+        return ConfigError(redacted(f"site {self.site}: session: {what}", self.secrets))
+
+
+class Entered(NamedTuple):
+    """What came of it. `refused`: why, '' when one is in; headers that each request is to carry; `proof`: a page by which it can be seen
+    later whether one is in still, '' for none."""
+
+    refused: str
+    headers: dict[str, str]
+    proof: str
+
+
+class Typing:
+    """The identity of who fills a form in by hand, once, at the host that the log-in names."""
+
+    def __init__(self, identity: Identity, login: Login, render: Render) -> None:
+        self._identity, self._render, self.done = identity, render, False
+        self._at = split(login.url or "")[:2]
+
+    def lend(self, request: Request) -> Lent:
+        """With what is to be done on the page; never on http where the log-in's URL is https."""
+        lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
+        if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
+            return lent
+        return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
+
+    def took(self, page: Page, guise: Guise | None) -> None:
+        """It was done, unless the page led elsewhere at once."""
+        self.done = self.done or page.status not in REDIRECTS or page.requests > 1
+        self._identity.took(page, guise)
+
+    def forget(self, domain: str) -> None:
+        """As the identity does."""
+        self._identity.forget(domain)
+
+
+class Entering:
+    """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
+
+    def __init__(
+        self, crawl: str, worker: str, gate: Gate, parse: Callable[..., str | None], domain: Callable[[str], str]
+    ) -> None:  # fmt: skip
+        self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
+
+    async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
+        """Log in. A failure is one that may pass; raises ConfigError for what cannot work as it is written."""
+        page, said, steps, last, sign = None, None, 0, Request(""), ""
+        flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
+        if who.login.url is not None and who.rung.name == BROWSER:
+            flow, walk.posted = _asked(who.login.url), True
+            render = Render(steps=who.login.typed(who.account.fields, walk.apart))
+            sign = render.steps[-2].what
+            who = who._replace(rung=who.rung._replace(identity=Typing(who.rung.identity, who.login, render)))
+        try:
+            step = _asks(who, next, flow)
+            while True:
+                if (steps := steps + 1) > STEPS:
+                    raise who.wrong(f"a log-in of more than {STEPS} steps")
+                request = self._request(step, page, who)
+                result, last = await self._got(claim, who, request, page, walk, tell)
+                if isinstance(result, Failure):
+                    return result
+                if result.late and sign[:100] not in result.late:
+                    return self._later(result, "timeout", result.late)
+                page = result
+                step = _asks(who, flow.send, View(page, None, request))
+        except StopIteration as end:
+            said = end.value
+        except GossamerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what it yields may be anything
+            raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
+        finally:
+            with contextlib.suppress(StopIteration, GossamerError):  # what went wrong before says more
+                _asks(who, getattr(flow, "close", bool))
+        if page is None:
+            raise who.wrong("its steps yield no request")
+        return await self._ended(claim, who, page, last, _headers(said, who), walk, tell)
+
+    async def _ended(
+        self, claim: Claim, who: Who, page: Page, last: Request, headers: dict[str, str], walk: Walk, tell: list[Attempt]
+    ) -> Entered | Failure:  # fmt: skip
+        """What the last page of a log-in says; one that scripts are to fill is asked for in the browser, too."""
+        login, url = who.login, page.url if who.rung.name == BROWSER else last.url
+        proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
+        if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
+            found, _ = await self._got(claim, who._replace(rung=who.browser), Request(last.url), None, walk, tell)
+            if isinstance(found, Failure):
+                return found
+            page, proof = found, login.check
+        return Entered(refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else "")
+
+    def _request(self, step: Any, page: Page | None, who: Who) -> Request:
+        """What a step yields as a request."""
+        if isinstance(step, str):
+            url = self._parse(step) if page is None else View(page).urljoin(step)
+            step = Request(url or step)
+        if not isinstance(step, Request) or not step.url.startswith(("http://", "https://")):
+            raise who.wrong(f"a step yields a request or a URL, not {type(step).__name__}")
+        return step
+
+    async def _got(
+        self, claim: Claim, who: Who, request: Request, page: Page | None, walk: Walk, tell: list[Attempt]
+    ) -> tuple[Page | Failure, Request]:
+        """One step with its redirects, as a browser follows them; and the request that it ended with."""
+        while True:
+            self._check(request, page, who)
+
+            def note(result: Page | Failure, url: str) -> None:
+                error = result.reason if isinstance(result, Failure) else None
+                line = msgspec.structs.replace(claim, request=Request(redacted(url, who.secrets)), host=split(url)[1])
+                made = [*records.tries(result), (result, "login", error)]
+                tell.extend(records.attempt(self._crawl, self._worker, line, *one) for one in made)
+
+            refusal = await self.gate.shuts(claim, request.url, note)
+            if refusal is not None and not refusal.error:
+                raise who.wrong(
+                    f"{request.url} is needed to log in, and may not be asked for: {refusal.skip}: {refusal.detail}"
+                )
+            if refusal is not None:
+                return Failure(refusal.error or "", f"log-in: {refusal.detail}", time.time(), 0.0, sent=False), request
+            result = msgspec.structs.replace(await walk.collect(who.rung, request), session=who.account.name)
+            if isinstance(result, Page) or result.sent or result.proxy:
+                note(result, request.url)
+            if isinstance(result, Failure):
+                detail = redacted(f"log-in: {result.detail}", who.secrets)
+                return msgspec.structs.replace(result, detail=detail, noted=True), request
+            if (passing := self._passing(result)) is not None:
+                return passing, request
+            location = result.header("location") if result.status in REDIRECTS else None
+            target = None if location is None else where(location, result.url, self._parse)
+            if target is None:
+                return result, request
+            page, request = result, self._next(request, result, target, who)
+
+    def _next(self, request: Request, result: Page, target: str, who: Who) -> Request:
+        """The request that a redirect leads to."""
+        if len(request.hops) >= MOST_HOPS:
+            raise who.wrong(f"more than {MOST_HOPS} redirects behind {request.hops[0]}")
+        out = msgspec.structs.replace(request, url=target, hops=(*request.hops, request.url))
+        drops = result.status == 303 or (result.status in (301, 302) and request.method == "POST")
+        headers = dict(request.headers or {})
+        if drops and request.method != "HEAD":
+            out = msgspec.structs.replace(out, method="GET", body=None)
+            headers = {name: value for name, value in headers.items() if name.lower() not in ("content-type", "origin")}
+        if split(target)[:2] != split(request.url)[:2]:
+            if out.body is not None:
+                raise who.wrong(f"{request.url} leads what is filled in on to {split(target)[1]}")
+            headers = {}
+        return msgspec.structs.replace(out, headers=headers or None)
+
+    def _check(self, request: Request, page: Page | None, who: Who) -> None:
+        """What is filled in stays with the site, and is sent no less safely than its page came."""
+        shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
+        if request.body is None and not shown:
+            return
+        scheme, host, _ = split(request.url)
+        if self._domain(host) not in who.domains:
+            raise who.wrong(f"what is filled in would go to {host}, which is none of its hosts")
+        if page is not None and page.url.startswith("https:") and scheme == "http":
+            raise who.wrong(f"what is filled in on {page.url} would go to http://{host}, for all to read")
+
+    def _passing(self, page: Page) -> Failure | None:
+        """A step that was not got, though a later try may: the server's trouble, too many requests, a wall."""
+        block = seen_by(True, page.status, page.headers, page.body, page.url)
+        kind = block.kind if block is not None and not block.bare else ""
+        if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
+            return None
+        reason = "rate-limited" if page.status == 429 or kind == "rate-limit" else "blocked" if kind else "http-5xx"
+        return self._later(page, reason, block.line() if kind and block is not None else f"HTTP {page.status}")
+
+    def _later(self, page: Page, reason: str, detail: str) -> Failure:
+        return Failure(
+            reason, f"log-in: {detail}", page.fetched_at, page.elapsed, page.wire, False, page.collector, page.status, lag=page.lag,
+            noted=True, session=page.session, rung=page.rung, proxy=page.proxy,
+        )  # fmt: skip
+
+
+def _asked(url: str) -> Generator[Any, Any, None]:
+    """The one request of a log-in that is typed."""
+    yield Request(url)
+
+
+def _headers(said: Any, who: Who) -> dict[str, str]:
+    """What the steps return: headers that each request of the account carries, as a token."""
+    if said is None:
+        return {}
+    if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
+        raise who.wrong("its steps return nothing, or headers: names and texts")
+    return said
+
+
+def _asks(who: Who, call: Callable[..., Any], *args: Any) -> Any:
+    """What the user's steps say. Raises StopIteration, and ConfigError for whatever else they raise."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
+            return call(*args)
+    except (StopIteration, GossamerError):
+        raise
+    except BaseException as error:
+        if pressed(error):
+            raise
+        raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
+
+
+def _detail(error: BaseException) -> str:
+    """One line of what a step raised, and where."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "gossamer" not in code.co_filename:
+            place = (
+                f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
+            )
+        trace = trace.tb_next
+    return place + " ".join(said(error).split())

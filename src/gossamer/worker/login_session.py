@@ -1,0 +1,188 @@
+"""Pages for those who are logged in: whose turn it is, logging in where need be, and once more when one is out again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from gossamer.blocks import needs_rendering
+from gossamer.blocks.site_rules import Blocks, seen_by
+from gossamer.errors import GossamerError
+from gossamer.model.login import Account, Login, redacted
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request, split
+from gossamer.model.visit import Attempt, Claim
+from gossamer.url import patterns
+from gossamer.worker import records
+from gossamer.worker.login_detection import lost, refused
+from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who
+from gossamer.worker.rungs import Rung, Rungs
+
+RENEW = 8.0
+"""Seconds between two signs that a log-in goes on."""
+OFTEN, TURNED = 2, 8
+"""Times that a visit asks again as its cookies were changed by another one meanwhile, before the host is asked one at a time; at most."""
+
+
+class Seat(NamedTuple):
+    """An account lent to one visit: its rung, with its identity and its proxy; `token`: it is to be logged in, by us;
+    `proof`: a page by which it can be seen whether it is logged in."""
+
+    account: Account
+    rung: Rung
+    version: int
+    token: str = ""
+    proof: str = ""
+
+
+class Club(Protocol):
+    """A site's accounts (`membership`)."""
+
+    @property
+    def site(self) -> str: ...
+    @property
+    def login(self) -> Login: ...
+    @property
+    def rungs(self) -> tuple[str, ...]: ...
+    @property
+    def domains(self) -> frozenset[str]: ...
+    async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure: ...
+    def on(self, seat: Seat, rung: Rung) -> Seat: ...
+    async def renew(self, seat: Seat) -> None: ...
+    async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None: ...
+    async def failed(self, seat: Seat, *, waits: bool) -> None: ...
+    async def refused(self, seat: Seat, why: str) -> None: ...
+    async def keep(self, seat: Seat) -> None: ...
+    async def changed(self, seat: Seat, request: Request, sent: str) -> bool: ...
+    async def lost(self, seat: Seat) -> bool: ...
+    async def helped(self, seat: Seat) -> None: ...
+    async def alone(self, host: str) -> None: ...
+
+
+class Members:
+    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a block at a
+    host; `rungs`: a request -> the rung that it names."""
+
+    def __init__(
+        self, crawl: str, worker: str, clubs: Callable[[str], Club | None], entering: Entering, blocks: Callable[[str], Blocks],
+        parse: Callable[..., str | None], rungs: Rungs,
+    ) -> None:  # fmt: skip
+        self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
+        self._blocks, self._parse, self._rungs = blocks, parse, rungs
+
+    async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
+        """A page. `tell` takes the attempts that were made before the last. Raises ConfigError when nobody is let in."""
+        club, walk = self._clubs(claim.host), Walk(claim)
+        if club is None or rung.name not in club.rungs:
+            return await rung.collect(request, walk.apart)
+        if patterns.found(club.login.avoid, split(request.url)[2], on_timeout=True):
+            return Failure("filter", "it would log out (avoid=)", 0.0, 0.0, final=True, sent=False)
+        only, again, fresh, turned = "", False, False, 0
+        while True:
+            seat = await club.turn(claim.host, rung, only)
+            if isinstance(seat, Seat) and seat.token:
+                came = await self._enter(claim, club, seat, walk, tell)
+                if came is None:
+                    only = ""  # somebody else may be let in
+                    continue
+                fresh, seat = True, came
+            if isinstance(seat, Failure):
+                return _apart(seat, walk)
+            sent = cookies(seat, request)
+            result = await walk.collect(seat.rung, request)
+            await club.keep(seat)
+            result = msgspec.structs.replace(result, session=seat.account.name)
+            sign = "" if isinstance(result, Failure) else self._lost(club, result, claim.host, rung)
+            if isinstance(result, Failure) or not sign:
+                if again and fresh:
+                    await club.helped(seat)
+                return result
+            if turned < TURNED and await club.changed(seat, request, sent):
+                tell += self._noted(claim, result, "again", "login")
+                only, turned = seat.account.name, turned + 1
+                if turned == OFTEN:
+                    await club.alone(claim.host)
+                continue
+            if again or fresh or await self._in(claim, club, seat, walk, tell) or not await club.lost(seat):
+                return _out(result, seat, sign, walk)
+            tell += self._noted(claim, result, "again", "login")
+            only, again = seat.account.name, True
+
+    def _lost(self, club: Club, page: Page, host: str, rung: Rung) -> str:
+        block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
+        above = rung.name != BROWSER and BROWSER in club.rungs and block is None
+        if above and needs_rendering(page.status, page.headers, page.body, page.url):
+            return ""  # it says nothing before its scripts ran: the visit climbs
+        return lost(club.login, page, block, self._parse)
+
+    def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
+        made = [*records.tries(result), (result, outcome, error)]
+        return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
+
+    async def _in(self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
+        """Whether the log-in holds all the same, as far as its own page tells: some sites lock an account that logs in twice."""
+        if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
+            return False
+        request = Request(seat.proof)
+        page = msgspec.structs.replace(await walk.collect(seat.rung, request), session=seat.account.name)
+        await club.keep(seat)
+        error = page.reason if isinstance(page, Failure) else None
+        line = msgspec.structs.replace(claim, request=request, host=split(seat.proof)[1])
+        tell += self._noted(line, page, "login", error)
+        if isinstance(page, Failure) or not 200 <= page.status < 300:
+            return False
+        return not self._lost(club, page, claim.host, seat.rung) and not (
+            club.login.shows and refused(club.login, page)
+        )
+
+    async def _enter(
+        self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]
+    ) -> Seat | Failure | None:
+        """Log an account in; None: it was refused, or others do it by now."""
+        enters, *above = (club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs)
+        who = Who(club.site, club.login, seat.account, enters, club.domains, next(iter(above), None))
+        going_on = asyncio.create_task(_goes_on(club, seat))
+        done: Entered | Failure | None = None
+        try:
+            done = await self._entering.enter(claim, who, walk, tell)
+        finally:
+            going_on.cancel()
+            await asyncio.gather(going_on, return_exceptions=True)
+            if not isinstance(done, Entered):
+                await club.failed(seat, waits=done is not None or walk.posted)
+        if isinstance(done, Failure):
+            return done
+        if done.refused:
+            await club.refused(seat, redacted(done.refused, who.secrets))
+            return None
+        return await club.entered(seat, done.headers, done.proof)
+
+
+def cookies(seat: Seat, request: Request) -> str:
+    """The cookies that a request would carry now."""
+    headers = seat.rung.identity.lend(request).headers
+    return next((value for name, value in headers.items() if name.lower() == "cookie"), "")
+
+
+async def _goes_on(club: Club, seat: Seat) -> None:
+    while True:
+        await asyncio.sleep(RENEW)
+        with contextlib.suppress(GossamerError):  # the store is away: told the next time
+            await club.renew(seat)
+
+
+def _apart(failure: Failure, walk: Walk) -> Failure:
+    """What is put off waits for the host's delay, too."""
+    return failure if failure.later is None else msgspec.structs.replace(failure, later=max(failure.later, walk.apart))
+
+
+def _out(page: Page, seat: Seat, sign: str, walk: Walk) -> Failure:
+    """A page that is not for this account, however often it logs in."""
+    return Failure(
+        "login", f"logged out as {seat.account.name}: {sign}", page.fetched_at, page.elapsed, page.wire, True, page.collector,
+        page.status, lag=walk.lag, session=page.session, rung=page.rung, proxy=page.proxy, credits=page.credits,
+    )  # fmt: skip

@@ -1,0 +1,335 @@
+"""The worker: one loop that claims, keeps up to `concurrency` visits going, commits what they bring, renews its leases.
+
+It holds caches only. What it had not begun when it is stopped goes back to the front of its queue. Where the store's outages are
+waited for, it keeps what it holds meanwhile: visits end, wait for their commit, and are settled when the store is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from gossamer.config.resources import memory_short
+from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
+from gossamer.model.interfaces import Frontier, Ledger
+from gossamer.model.visit import Claim, Settle, Visit
+from gossamer.worker.capacity import Alone, Caps, Limiter, Room
+from gossamer.worker.claim_poller import TICK, Asking
+from gossamer.worker.committer import Committer
+from gossamer.worker.lease_keeper import Keeper
+from gossamer.worker.worker_score import Merit
+
+LOOK = 1.0
+"""Seconds between looks at the crawl's state."""
+IDLE = 0.5
+"""Longest rest in seconds while no visit is under way."""
+GRACE = 7.0
+"""Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
+ANSWER = 1.0
+"""Seconds that a stop waits for claims under way: else their leases would have to run out."""
+SHORT_MS = 1000
+"""Milliseconds that a host rests when its visit ended for want of something of our own."""
+STARVED = 3
+"""A URL that met the end of the memory so often ends the run: it may be the cause."""
+ALONE = 3
+"""A URL whose worker died this often runs when nothing else does."""
+ENDS = {
+    "stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled", "failed": "stopped",
+    "ending": "stopped", "finished": "stopped", "limited": "stopped", "spent": "credits",
+    "mended": "mended",
+}  # fmt: skip
+"""States in which nothing is claimed any more, and what that makes of a worker's run."""
+
+Result = TypeVar("Result")
+
+
+class Visitor(Protocol):
+    """Makes visits. A batch of several is a gate: at most one is visited, the refused end, the rest go back."""
+
+    async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
+
+
+class Worker:
+    """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are left to expire."""
+
+    def __init__(
+        self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
+        state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
+        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
+        ledger: Ledger | None = None, limiter: Limiter | None = None,
+    ) -> None:  # fmt: skip
+        self.limiter = limiter or Limiter(concurrency)
+        self.frontier, self.visitor, self.committer = frontier, visitor, committer
+        self.concurrency, self.deadline = concurrency, deadline
+        self.room, self.merit = room or Alone(self.limiter), merit
+        self.held: dict[tuple[int, int], Claim] = {}
+        """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
+        self.busy = 0
+        """Visits under way."""
+        self.paused, self.outcome = False, ""
+        """Why it ended: finished, pages, bytes, time, stopped, cancelled."""
+        self._state, self._stop, self._surprise = state, stop, surprise
+        self._ready: deque[list[Claim]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        self._alone = False
+        self._failed: Exception | None = None
+        self._strange = ""
+        self._starved: dict[str, int] = {}
+        self._asking = Asking(frontier, buckets, caps)
+        self._ledger = ledger
+        self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
+
+    async def run(self) -> str:
+        """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise, ConfigError for unknown needs."""
+        self.committer.on_settled = self._settled
+        self.committer.busy = lambda: not self._asking.dry
+        try:
+            async with asyncio.TaskGroup() as group:
+                commit = group.create_task(self.committer.run())
+                keepers = group.create_task(self._keeper.run(self._news.set)), group.create_task(self._watch())
+                await self._crawl()
+                ends = time.monotonic() + GRACE + 1.0
+                await self._drain()
+                self.committer.close()
+                if self.frontier.patience.patient:  # what the store does not hear of in time is visited again
+                    await unless_stopped(commit, self._stop, ends - time.monotonic())
+                else:
+                    await commit
+                if self._ledger is not None:
+                    self._ledger.keep(self.held)
+                for keeper in keepers:
+                    keeper.cancel()
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._strange:
+            raise ConfigError(self._strange)
+        return self.outcome
+
+    async def _crawl(self) -> None:
+        while not self.outcome:
+            if self._failed is not None:
+                raise self._failed
+            if self.limiter.over:
+                raise short_of(self.limiter.over)
+            self._news.clear()
+            if self._out and len(self._ready) > 1:
+                self._return_all()
+            self._begin()
+            if self.frontier.patience.patient and self._asking.next_at <= time.monotonic():
+                limit = await unless_stopped(asyncio.create_task(self._claim()), self._stop, ANSWER) or ""
+            else:
+                limit = await self._claim()
+            self._begin()
+            if self._stop.is_set():
+                self.outcome = "stopped"
+            elif self.deadline is not None and time.monotonic() >= self.deadline:
+                self.outcome = "time"
+            elif not self.busy and not self._ready and self.committer.idle:
+                if limit:
+                    self.outcome = limit
+                elif not self.paused and not self._asking.waiting and await self._finished():
+                    self.outcome = "finished"
+            if not self.outcome:
+                await self._rest()
+
+    @property
+    def _out(self) -> bool:
+        return self.merit is not None and self.merit.out
+
+    async def _claim(self) -> str:
+        """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
+        limit = ""
+        while True:
+            busy = self.busy + len(self._ready)
+            if self.paused or self.committer.full or self._stop.is_set():
+                self.room.rests(busy)
+                return ""
+            want = offered = self.room.ask(busy)
+            if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
+                self.room.rests(busy)
+            if not want:
+                return ""
+            got = await self._asking.claims(want)
+            claims = sum(len(one.claims) for one in got)
+            self.room.took(claims)
+            if self.merit is not None:
+                self.merit.claimed(claims)
+            for one in got:
+                limit = one.limit or limit
+                self._take(one.claims, one.sure)
+            if not claims:
+                return limit
+
+    def _take(self, claims: list[Claim], sure: bool = True) -> None:
+        """Queue new claims; those of one gate stay together. Those that a failover may take back are not ours: they go back."""
+        gates: dict[str, list[Claim]] = {}
+        for claim in claims:
+            if claim.strange:
+                self._strange, self.outcome = claim.strange, "strange"
+            if claim.strange or not sure:
+                self._give_back(claim)
+                continue
+            self.held[claim.bucket, claim.token] = claim
+            if claim.kind == "gate":
+                gates.setdefault(claim.host, []).append(claim)
+            else:
+                self._ready.append([claim])
+        self._ready.extend(gates.values())
+        if self._ledger is not None and claims:
+            self._ledger.note(claims, self.held)
+
+    def _begin(self) -> None:
+        """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""
+        for _ in range(len(self._ready)):
+            if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
+                return
+            batch = self._ready.popleft()
+            if batch[0].crashes >= ALONE and (self.busy or not self.committer.idle):
+                self._ready.append(batch)
+                continue
+            self.busy += 1
+            task = asyncio.create_task(self._visit(batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            self._alone = batch[0].crashes >= ALONE
+
+    async def _visit(self, batch: list[Claim]) -> None:
+        done: set[int] = set()
+        through = False
+
+        def put(visit: Visit) -> None:
+            nonlocal through
+            through = through or visit.settle.action != "b"
+            done.add(visit.claim.token)
+            if self.merit is not None:
+                self.merit.saw(visit)
+            self.committer.put(visit)
+
+        try:
+            await self.visitor.visit(batch, put)
+            if through and not self.limiter.calm:
+                self.limiter.fine()
+        except asyncio.CancelledError:  # a forced end of a graceful stop: as if it had not begun, but asked just now
+            for claim in batch:
+                if claim.token not in done and claim.kind != "robots":
+                    put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
+        except Exception as error:  # noqa: BLE001 - a bug met on one page is kept; the others go on
+            if self._short(error, batch, done, put):
+                return
+            for claim in batch:
+                if claim.token not in done:
+                    self.held.pop((claim.bucket, claim.token), None)
+            self._surprise(batch[0], error)
+            if isinstance(error, GossamerError | OSError | MemoryError):  # no page's fault: nothing goes on from here
+                self._failed = self._failed or error
+        finally:
+            if batch[0].kind == "robots":
+                self.held.pop((batch[0].bucket, batch[0].token), None)
+                self._asking.touch(batch[0].bucket)
+            self.busy -= 1
+            self._alone = False
+            self._news.set()
+
+    def _short(
+        self, error: Exception, batch: list[Claim], done: set[int], put: Callable[[Visit], None]
+    ) -> bool:  # fmt: skip
+        """Whether a visit ended because this process ran short of something of its own: then its claims go back to their queue."""
+        what = own_limit(error)
+        url = batch[0].request.url
+        if not what or self._starved.get(url, 0) >= STARVED:
+            return False
+        if isinstance(error, MemoryError):  # it may be the page's own size: that does not go on for ever
+            self._starved[url] = self._starved.get(url, 0) + 1
+        self.limiter.short(what)
+        for claim in batch:
+            if claim.token not in done and claim.kind != "robots":
+                put(Visit(claim, Settle(claim.token, "b", since=0, host_wait=SHORT_MS)))
+        return True
+
+    def _settled(self, visits: list[Visit]) -> None:
+        for visit in visits:
+            self.held.pop((visit.claim.bucket, visit.claim.token), None)
+            self._keeper.landed.discard((visit.claim.bucket, visit.claim.token))
+            self._asking.touch(visit.claim.bucket)
+        self._news.set()
+
+    async def _rest(self) -> None:
+        """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
+        away = self.paused or self._out or self.frontier.patience.away
+        pause = TICK if away else self._asking.next_at - time.monotonic()
+        longest = TICK if self.busy or self._ready else IDLE
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(max(pause, 0.001), longest)):
+                await self._news.wait()
+
+    async def _finished(self) -> bool:
+        """Two sweeps that find nothing open and nothing added between them."""
+        before = -1
+        for _ in range(2):
+            await self.frontier.everywhere.sweep()
+            try:
+                is_open, added = await self.frontier.everywhere.left()
+            except Away as error:
+                self.frontier.patience.note(error)
+                return False
+            if is_open:
+                return False
+            if before == added:
+                return True
+            before = added
+        return False
+
+    async def _watch(self) -> None:
+        """Look at the crawl's state."""
+        while True:
+            await asyncio.sleep(LOOK)
+            state = await self._state()
+            self.paused = state == "paused"
+            self.outcome = self.outcome or ENDS.get(state, "")
+            self._news.set()
+            if memory_short():
+                self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
+
+    def _give_back(self, claim: Claim) -> None:
+        """Nothing was asked of its host. (A robots claim is left to run out.)"""
+        if claim.kind != "robots":
+            self.committer.put(Visit(claim, Settle(claim.token, "b")))
+
+    def _return_all(self) -> None:
+        """What was not begun goes back; robots claims run out, or (a worker that took itself out) are made."""
+        kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
+        for batch in self._ready:
+            for claim in batch:
+                self._give_back(claim)
+        self._ready = deque(kept if not self.outcome else ())
+
+    async def _drain(self) -> None:
+        """Give back what was not begun, wait for what is under way, end the rest."""
+        self._return_all()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
+    """The work's result; once there is a stop it has so many seconds, then it is given up (None): the store is away."""
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work,), timeout=max(0.0, seconds))
+        return work.result() if work.done() else None
+    finally:
+        stopped.cancel()
+        work.cancel()

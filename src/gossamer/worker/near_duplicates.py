@@ -1,0 +1,52 @@
+"""Marks rows that say the same as others of the crawl, or nearly, before they are written: one look at the index for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xxhash
+
+from gossamer.model.interfaces import Alike
+from gossamer.model.minhash import Asked, Placed
+from gossamer.model.visit import PageRecord, Row, Visit
+
+
+class Likening:
+    """Marks the rows of one crawl that have a sketch. What is marked and not settled is placed again: it is who it was."""
+
+    def __init__(self, index: Alike) -> None:
+        self._index = index
+
+    async def mark(self, visits: Sequence[Visit]) -> None:
+        """Write the group into each row, count copies in their visits, take rows out that are wanted once, add what the others name."""
+        found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
+        if not found:
+            return
+        asked = [Asked(row.kind, _name(row), row.sketch) for _, row in found if row.sketch is not None]
+        for (visit, row), placed in zip(found, await self._index.place(asked), strict=True):
+            row.sketch = None
+            if isinstance(row.data, PageRecord):
+                row.data.group_id, row.data.copy, row.data.likeness = placed[:3]
+                _count(visit, placed)
+            elif row.once and placed.copy is not None:
+                visit.rows = [other for other in visit.rows if other is not row]
+                visit.counts = {**visit.counts, "items": visit.counts.get("items", 0) - 1}
+                visit.counts["dropped"] = visit.counts.get("dropped", 0) + 1
+            elif isinstance(row.data, dict):
+                row.data |= {"_group_id": placed.group, "_copy": placed.copy, "_likeness": placed.likeness}
+        for visit in visits:
+            if visit.later is not None:
+                visit.later(visit)
+                visit.later = None
+
+
+def _name(row: Row) -> int:
+    """Who it is, also when its page is visited again."""
+    page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
+    return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
+
+
+def _count(visit: Visit, placed: Placed) -> None:
+    word = placed.copy or ("" if placed.kept else "unkept")
+    if word:
+        visit.counts = {**visit.counts, f"dup:{word}": 1}

@@ -1,0 +1,258 @@
+"""The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts log.
+
+All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it is cut. Stores of rows
+that do not answer are waited for; meanwhile the committer fills up, and nothing more is claimed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import xxhash
+
+from gossamer.config.data_files import open_file
+from gossamer.errors import SinkAway
+from gossamer.model.interfaces import FileOutput, FileSink, Frontier, HistorySink, Log, Movable, Packs, Ships, TableSink
+from gossamer.model.visit import Row, Visit
+from gossamer.worker.sink_retry import Say, Waiting
+
+Moves = Sequence[tuple[str, int, int]]
+"""(path, committed length, new length) of each file that grew, in bytes."""
+Append = Callable[[list[Row]], Awaitable[Moves]]
+Hold = Callable[[list[Row]], Awaitable[None]]
+"""Keeps rows that lack usual values until the run is judged (`absence`)."""
+
+
+class Outputs:
+    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where another process has closed
+    them, because this one gave no sign of life. `say`: hears of outages of stores of rows; without it, and after `stop`
+    or the `deadline`, they are errors."""
+
+    def __init__(
+        self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
+        tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
+        ours: Callable[[], Awaitable[None]] | None = None, say: Say | None = None, stop: asyncio.Event | None = None,
+        deadline: float | None = None, hold: Hold | None = None,
+    ) -> None:  # fmt: skip
+        self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
+        self._files, self._tables, self._log, self._known = files, tables, log, known
+        self._histories = [table for table in tables if isinstance(table, HistorySink)]
+        self._waiting = Waiting(say, stop, deadline)
+        self._lengths: dict[str, int] = {}
+        self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        self._locked = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
+
+    @property
+    def keeps_items(self) -> bool:
+        """Whether a store keeps one row an item, and what it was before."""
+        return bool(self._histories)
+
+    async def open(self) -> None:
+        """Prepare all, and cut what a killed run left beyond the committed lengths."""
+        async with self._held():
+            await self.reread()
+            for output in self._files:
+                for sink in output.sinks():
+                    await self._patiently(sink.append, self._lengths[sink.target()], ())
+
+    async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
+        """What needs no committed length: the logs, and tables that upsert."""
+        notes: list[tuple[Log, list[Any]]] = []
+        if self._log is not None:
+            notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
+        if self._known is not None:
+            notes.append((self._known, [visit.seen for visit in batch if visit.seen is not None]))
+        if notes:
+            await self._patiently(_note, notes)
+        if rows and self._tables:
+            await self._upsert(batch, rows)
+        if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
+            for history in self._histories:
+                await self._patiently(history.gone, gone)
+
+    async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
+        """Rows to the tables; rows that lack usual values are held back from those that keep items. Refusals settle with the batch."""
+        held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
+        if held and self._hold is not None:
+            await self._hold(held)
+        good = [row for row in rows if not row.lacks] if held else rows
+        counts = batch[0].counts
+        for table in self._tables:
+            some = good if isinstance(table, HistorySink) else rows
+            await self._patiently(table.upsert, some)
+            counts = {**counts, **written(table)}
+        batch[0].counts = counts
+
+    @asynccontextmanager
+    async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
+        """Within it the rows' files are ours. Gives `append`; called again with fewer rows, it cuts what it wrote before.
+
+        None when no file wants rows.
+        """
+        if not rows or not self._files:
+            yield None
+            return
+        if self._ours is not None:
+            await self._ours()
+        sinks: dict[str, FileSink] = {}
+        for output in self._files:
+            for sink, part in output.route(rows):
+                sinks[sink.target()] = sink
+                if isinstance(sink, Packs):
+                    sink.pack(part)
+        async with self._held():
+            if not self._alone or not sinks.keys() <= self._lengths.keys():
+                await self.reread()
+            yield lambda rows: self._patiently(self._append, rows, sinks)
+
+    async def ship(self) -> None:
+        """Send committed rows on to stores that only append. One that does not answer is waited for when too much waits for it."""
+        shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
+        if not shipped or (self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)):
+            return
+        async with self._held():
+            for sink in shipped:
+                if sink.full(self._length(sink)):
+                    await self._patiently(sink.ship, self._length(sink))
+                    continue
+                try:
+                    await self._in_thread(sink.ship, self._length(sink))
+                    await self._waiting.back()
+                except SinkAway as error:
+                    await self._waiting.away(error)
+
+    def moved(self, moves: Moves) -> None:
+        """These lengths are committed."""
+        self._lengths.update((path, new) for path, _, new in moves)
+
+    async def conclude(self, work: Callable[[HistorySink], None]) -> None:
+        """Have each table that keeps items do what follows from the whole run."""
+        for history in self._histories:
+            await self._patiently(work, history)
+
+    async def finish(self, *, wait: bool = False) -> None:
+        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
+
+        Raises SinkAway where rows are left for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
+        """
+        away: SinkAway | None = None
+        async with self._held():
+            await self.reread()
+            for sink in self._all():
+                try:
+                    if wait and isinstance(sink, Ships):
+                        await self._patiently(sink.ship, self._length(sink))
+                    await (self._patiently if wait else self._in_thread)(sink.close, self._length(sink))
+                except SinkAway as error:
+                    away = error
+            for table in self._tables:
+                await self._in_thread(table.close)
+        if away is not None:
+            raise away
+
+    def release(self) -> None:
+        """Let lock, thread and connections go, however it ended."""
+        for table in self._tables:
+            self._thread.submit(table.close)
+        for sink in self._all():
+            if isinstance(sink, Ships):
+                self._thread.submit(sink.drop)
+        self._thread.shutdown(wait=True)
+        for log in (self._log, self._known):
+            if log is not None:
+                log.close()
+        os.close(self._lock)
+
+    def _all(self) -> list[FileSink]:
+        return [sink for output in self._files for sink in output.sinks()]
+
+    def _length(self, sink: FileSink) -> int:
+        return self._lengths.get(sink.target(), 0)
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        if not self._locked:
+            await self._in_thread(fcntl.flock, self._lock, fcntl.LOCK_EX)
+            self._locked = True
+        try:
+            yield
+        finally:
+            if not self._alone:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+                self._locked = False
+
+    async def reread(self) -> None:
+        """Committed length of every output: the largest that any bucket knows (one lock orders them all).
+
+        One that no bucket knows was moved, or is new to the crawl: then it is prepared, and its first length committed before any row.
+        """
+        sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
+        sinks |= {table.target(): table for table in self._tables}
+        known: dict[str, int] = {}
+        if sinks:
+            found = zip(sinks, await self._frontier.lengths(list(sinks)), strict=True)
+            known = {path: length for path, length in found if length is not None}
+        if new := sinks.keys() - known.keys():
+            known |= await self._moved_here(
+                {path: sink for path in new if isinstance(sink := sinks[path], Movable)}, known
+            )
+        for path in sinks.keys() - known.keys():
+            known[path] = await self._patiently(sinks[path].prepare)
+            await self._frontier.base(path, known[path])
+        self._lengths = known
+
+    async def _moved_here(self, sinks: Mapping[str, Movable], known: Mapping[str, int]) -> dict[str, int]:
+        """Committed length of each output of the crawl that was moved to where it is now."""
+        moved: dict[str, int] = {}
+        lengths = await self._frontier.all_lengths()
+        left = {path: length for path, length in lengths.items() if path not in known}
+        for path, sink in sinks.items() if left else ():
+            if (was := await self._in_thread(sink.find, left)) is not None:
+                moved[path] = left.pop(was)
+                await self._in_thread(sink.adopt, was)
+                await self._frontier.renamed(was, path, moved[path])
+        return moved
+
+    def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
+        """In the thread: rows to their files. A file that gets none any more is only cut."""
+        parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
+        return [
+            (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
+            for path, sink in sinks.items()
+        ]
+
+    def _patiently(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return self._waiting.through(lambda: self._in_thread(call, *args))
+
+    def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def _note(notes: list[tuple[Log, list[Any]]]) -> None:
+    """In the thread: each log takes its entries once, also when a later one is tried again."""
+    while notes:
+        log, entries = notes[0]
+        log.write(entries)
+        del notes[0]
+
+
+def written(table: TableSink) -> dict[str, int]:
+    """Counts of the rows that a table took and refused since it was asked last, by kind; empty where it cannot say."""
+    offered: Counter[str] | None = getattr(table, "offered", None)
+    refused: Counter[str] | None = getattr(table, "refused", None)
+    if offered is None or refused is None:
+        return {}
+    name = f"out|{xxhash.xxh32_hexdigest(table.target().encode())}|"
+    counts = {f"{name}{kind}|w": n - refused[kind] for kind, n in offered.items() if n > refused[kind]}
+    counts |= {f"{name}{kind}|r": min(n, offered[kind]) for kind, n in refused.items() if n}
+    offered.clear()
+    refused.clear()
+    return counts

@@ -1,0 +1,201 @@
+"""A process that reads costly pages for a worker. The process can be killed: it has a limit of memory and of time for each page.
+
+The parser is written in C and holds the interpreter, so that neither a thread nor a task can stop it. A fork of the worker is no
+way out: it has a loop, threads and connections. So the worker starts a fresh interpreter when it meets its first costly page; the
+process loads the same site files from the same bytes, reads one page after the other, and ends with the worker's end of its pipe.
+
+The frames of the pipes are those of `road.page_frames`. Links and requests are not taken here but noted: the worker takes them, as
+if it had read the page itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
+from gossamer.parsing.limits import MEMORY, Limits, limit_bytes, virtual_size
+from gossamer.sites.loading import load_sources
+from gossamer.worker.link_intake import Read, Taken
+from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, Task, Took
+from gossamer.worker.reader import Reader
+from gossamer.worker.records import edges
+from gossamer.worker.row_packing import pack_row
+
+_LACK_OF_MEMORY = re.compile(r": MemoryError: ")
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Notes:
+    """Stands for the taker: notes what the worker is to take."""
+
+    def __init__(self) -> None:
+        self.noted: list[Took] = []
+
+    def voucher(self, claim: Claim) -> str:
+        """Any text: the worker knows the right one."""
+        return "v"
+
+    def request(
+        self, request: Request, taken: Taken, voucher: str = "", flags: str = "", beside: str = "", edition: str = ""
+    ) -> str | None:
+        """Note one request."""
+        self.noted.append(Took(request, bool(voucher), flags, beside))
+        return None
+
+    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
+        """Note plain links, CHUNK a frame."""
+        every = list(hrefs)
+        for at in range(0, max(len(every), 1), CHUNK):
+            self.noted.append(Took(page=page_url, base=base, hrefs=every[at : at + CHUNK]))
+        return Taken()
+
+
+class PageProcess:
+    """The process's side: reads tasks, writes answers."""
+
+    def __init__(self, order: Order) -> None:
+        self._notes, self._why = Notes(), list[str]()
+        key = partial(urls.key, drop=urls.DEFAULT_DROP | list(order.drop)) if order.drop else urls.key
+        sys.path[:] = order.path
+        sites = load_sources(dict(order.sources), order.names, order.args)
+        notes: Any = self._notes
+        self._reader = Reader(
+            sites, notes, key, pages=order.pages, text=order.text, links=order.links, duplicates=order.duplicates
+        )
+        reader = self._reader
+        reader.run, reader.beside, reader.watched, reader.fetches = (
+            order.run,
+            order.beside,
+            frozenset(order.watched),
+            order.fetches,
+        )
+        reader.usual = {(site, kind): fields for site, kind, fields in order.usual}
+        reader.is_apart = True
+        reader.keep = lambda _page, _request, why: self._why.append(why)
+        if order.graph is not None:
+            reader.graph = partial(edges, order.graph[0], key, order.graph[1])
+        self._limits, self._start = Limits(), virtual_size()
+
+    def answer(self, data: bytes) -> Iterator[bytes]:
+        """The frames that answer a task."""
+        task = msgspec.msgpack.decode(data, type=Task)
+        body = task.page.body
+        del data
+        self._notes.noted, self._why[:] = [], ()
+        limit = limit_bytes(body)
+        self._limits.begin(body, self._start)
+        try:
+            yield from self._frames(task)
+        except MemoryError:
+            self._notes.noted.clear()
+            lack = f"more than {limit >> 20} MiB of memory for {len(body)} bytes"
+        else:
+            return
+        finally:
+            self._limits.end()
+        gc.collect()
+        yield _frame(END, End(too_complex=lack, retire=True))
+
+    def _frames(self, task: Task) -> Iterator[bytes]:
+        fields = {name: getattr(task.page, name) for name in task.page.__struct_fields__}
+        page = Page(**fields)
+        claim = Claim(0, 0, task.host, task.request, crashes=task.crashes)
+        if task.lacks:
+            yield _frame(END, End(lacks=self._reader.lacks_here(claim, page)))
+            return
+        read: Read = self._reader.read(claim, page, task.error)
+        if any(map(_LACK_OF_MEMORY.search, self._why)):
+            raise MemoryError
+        for at in range(0, len(read.rows), CHUNK):
+            yield _frame(ROWS, [pack_row(row) for row in read.rows[at : at + CHUNK]])
+        for at in range(0, len(read.names), CHUNK):
+            yield _frame(NAMES, read.names[at : at + CHUNK])
+        size, part = 0, list[Took]()
+        for one in self._notes.noted:
+            part.append(one)
+            size += max(1, len(one.hrefs))
+            if size >= CHUNK:
+                yield _frame(TAKES, part)
+                size, part = 0, []
+        if part:
+            yield _frame(TAKES, part)
+        end = End(
+            read.taken.skips, read.items, read.counts, read.error, read.infrastructure, len(read.names) if read.names else -1,
+            self._why, page.block,
+        )  # fmt: skip
+        del read, page
+        self._notes.noted = []
+        self._reader.forget()
+        end.retire = virtual_size() > self._start + MEMORY
+        yield _frame(END, end)
+
+
+def _frame(kind: int, value: Any) -> bytes:
+    data = _encode(value)
+    return SIZE.pack(len(data) + 1) + bytes((kind,)) + data
+
+
+def _receive(pipe: int) -> bytes | None:
+    """The next frame; None when the worker is gone."""
+    head = _exactly(pipe, SIZE.size)
+    return None if head is None else _exactly(pipe, SIZE.unpack(head)[0])
+
+
+def _exactly(pipe: int, size: int) -> bytes | None:
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size:
+        got = os.readv(pipe, [view[at:]])
+        if not got:
+            return None
+        at += got
+    return bytes(data)
+
+
+def _send(pipe: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(pipe, rest) :]
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel kill this process when the worker dies, also while it is parsing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def main() -> None:
+    """Answer tasks until the worker ends the pipe."""
+    _end_with(int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = os.dup(1)
+    os.dup2(2, 1)  # a site file may print
+    first = _receive(0)
+    if first is None:
+        return
+    process = PageProcess(msgspec.msgpack.decode(first, type=Order))
+    try:
+        while (data := _receive(0)) is not None:
+            for frame in process.answer(data):
+                _send(pipe, frame)
+    except BrokenPipeError:
+        return
+
+
+if __name__ == "__main__":
+    main()

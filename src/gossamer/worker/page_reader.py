@@ -1,0 +1,248 @@
+"""Reads costly pages in processes of their own (`road.page_process`), which are killed when a page takes too much.
+
+A process is started when the first costly page is met, and reads many. It ends with this worker: it reads the end of its pipe, and
+on Linux the kernel kills it with the thread that started it. Meanwhile the loop goes on with other hosts: a page costs the loop
+what its links cost, CHUNK of them at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer.items.assets import Named
+from gossamer.model.page import Page
+from gossamer.model.visit import Claim, PageRecord
+from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
+from gossamer.worker.link_intake import Read, Taken
+from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, SentPage, Task, Took
+from gossamer.worker.records import page_record, page_row
+from gossamer.worker.row_packing import PackedRow, unpack_row
+
+if TYPE_CHECKING:
+    from gossamer.worker.reader import Reader
+
+PROCESSES = 2
+"""Costly pages that one worker reads at once."""
+_NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
+_ROWS = msgspec.msgpack.Decoder(list[PackedRow])
+_TAKES = msgspec.msgpack.Decoder(list[Took])
+_END = msgspec.msgpack.Decoder(End)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class ProcessDied(Exception):
+    """The process ended before it answered. `signal`: that killed it, or 0."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"the process that read the page ended ({code})")
+        self.signal = -code if code < 0 else 0
+
+
+class PageReader:
+    """The processes of one worker. `order`: makes what they must know, when the first is started."""
+
+    def __init__(self, order: Callable[[], Order]) -> None:
+        self._order = order
+        self._slots = asyncio.Semaphore(PROCESSES)
+        self._idle: list[Process] = []
+        self._all: set[Process] = set()
+        self.started = asyncio.Event()
+        """A process was started."""
+
+    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read:
+        """What a page gives. Never raises for what the page does: `too-complex` and `crash` are errors of the page."""
+        task = _task(claim, page, error)
+        try:
+            frames = await self._twice(task, page.body)
+        except TooComplex as why:
+            return _failed(reader, claim, page, "too-complex", str(why))
+        except ProcessDied as why:
+            return _failed(reader, claim, page, "crash", str(why))
+        return await _taken(reader, claim, page, frames)
+
+    async def lacks(self, claim: Claim, page: Page) -> str:
+        """What its site says that the page must have and has not; '' also for a page that takes too much: reading it says so."""
+        try:
+            frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
+        except (TooComplex, ProcessDied):
+            return ""
+        return _END.decode(frames[-1][1:]).lacks
+
+    async def close(self) -> None:
+        """End the processes."""
+        await asyncio.gather(*(one.end() for one in self._all))
+        self._all.clear()
+        self._idle.clear()
+
+    async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
+        """The frames of an answer. A page whose process dies is read once more: it may have been somebody's kill."""
+        try:
+            return await self._ask(task, body)
+        except ProcessDied:
+            return await self._ask(task, body)
+
+    async def _ask(self, task: bytes, body: bytes) -> list[bytes]:
+        async with self._slots:
+            process = self._idle.pop() if self._idle else await self._start()
+            whole = False
+            try:
+                async with asyncio.timeout(WALL * limit_seconds(body)):
+                    frames = await process.ask(task, most=MEMORY + MEMORY_PER_BYTE * decoded_size(body))
+                whole = True
+            except TimeoutError:
+                raise TooComplex(f"it took more than {WALL * limit_seconds(body):.0f} s") from None
+            except (EOFError, ConnectionError, asyncio.IncompleteReadError):
+                code = await self._end(process)
+                if code == -signal.SIGPROF:
+                    raise TooComplex(f"it took more than {limit_seconds(body):.0f} s of CPU time") from None
+                raise ProcessDied(code) from None
+            finally:
+                if not whole:
+                    await self._end(process)
+            end = _END.decode(frames[-1][1:])
+            if end.retire:
+                await self._end(process)
+            else:
+                self._idle.append(process)
+            if end.too_complex:
+                raise TooComplex(f"it took {end.too_complex}")
+            return frames
+
+    async def _start(self) -> Process:
+        process = Process()
+        self._all.add(process)
+        self.started.set()
+        try:
+            await process.begin(_encode(self._order()))
+        except BaseException:
+            await self._end(process)
+            raise
+        return process
+
+    async def _end(self, process: Process) -> int:
+        self._all.discard(process)
+        return await process.end()
+
+
+class Process:
+    """One process and its pipes."""
+
+    def __init__(self) -> None:
+        self._popen = subprocess.Popen(
+            [sys.executable, "-P", "-m", "gossamer.worker.page_process", str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0,
+        )  # fmt: skip
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+        self._in: Any = None
+        self._out: Any = None
+
+    async def begin(self, order: bytes) -> None:
+        """Connect the pipes, and send what the process must know."""
+        loop = asyncio.get_running_loop()
+        self._reader = asyncio.StreamReader(limit=1 << 20)
+        self._out, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._reader), self._popen.stdout
+        )
+        self._in, protocol = await loop.connect_write_pipe(_Writing, self._popen.stdin)
+        self._writer = asyncio.StreamWriter(self._in, protocol, None, loop)
+        await self._send(order)
+
+    async def ask(self, task: bytes, most: int) -> list[bytes]:
+        """The frames that answer a task, at most so many bytes."""
+        await self._send(task)
+        frames, size = list[bytes](), 0
+        while True:
+            (length,) = SIZE.unpack(await self._reader.readexactly(SIZE.size))
+            size += length
+            if size > most:
+                raise TooComplex(f"it gives more than {most >> 20} MiB")
+            frames.append(await self._reader.readexactly(length))
+            if frames[-1][0] == END:
+                return frames
+
+    async def _send(self, data: bytes) -> None:
+        self._writer.write(SIZE.pack(len(data)))
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def end(self) -> int:
+        """Kill it; its exit code, or the signal that it died of as a negative number."""
+        with contextlib.suppress(ProcessLookupError):
+            self._popen.kill()
+        for transport, file in ((self._out, self._popen.stdout), (self._in, self._popen.stdin)):
+            if transport is not None and not transport.is_closing():
+                transport.abort() if transport is self._in else transport.close()
+            elif transport is None and file is not None:
+                file.close()
+        code = await asyncio.to_thread(self._popen.wait)
+        await asyncio.sleep(0)  # the transports close their pipes in the loop's next turn
+        return code
+
+
+class _Writing(asyncio.streams.FlowControlMixin):
+    """The protocol of a pipe that is written to."""
+
+
+def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> bytes:
+    sent = SentPage(**{name: getattr(page, name) for name in SentPage.__struct_fields__})
+    return _encode(Task(lacks, claim.request, claim.host, claim.crashes, sent, error))
+
+
+def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> Read:
+    """A page that nobody could read: kept aside with the reason, and its record says so."""
+    reader.keep(page, claim.request, f"{error}: {why}")
+    if claim.request.use == "@sitemap":
+        return Read([], Taken(), infrastructure=True, error=error)
+    record = page_record(claim.request, page, error=error)
+    return Read([page_row(record, reader.key(record.requested_url))] if reader.pages else [], Taken(), error=error)
+
+
+async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> Read:
+    """What the process found, its links and requests taken as if the page had been read here."""
+    read, end, met = Read([], Taken()), _END.decode(frames[-1][1:]), set[int]()
+    read.items, read.counts, read.error, read.infrastructure = end.items, end.counts, end.error, end.infrastructure
+    page.block = end.block
+    for why in end.why:
+        reader.keep(page, claim.request, why)
+    voucher, names = reader.taker.voucher(claim), list[tuple[list[Named], int]]()
+    try:
+        for frame in frames[:-1]:
+            data = memoryview(frame)[1:]
+            if frame[0] == ROWS:
+                read.rows += map(unpack_row, _ROWS.decode(data))
+            elif frame[0] == NAMES:
+                names += _NAMES.decode(data)
+            elif frame[0] == TAKES:
+                for one in _TAKES.decode(data):
+                    _take(reader, claim, read.taken, one, voucher, met)
+            await asyncio.sleep(0)
+    except BaseException:
+        reader.taker.forget()  # what was taken comes to nothing
+        raise
+    for reason, n in end.skips.items():
+        read.taken.skip(reason, n)
+    if read.taken.distinct:
+        for row in read.rows:
+            if isinstance(row.data, PageRecord):
+                row.data.links += read.taken.distinct
+    if names:
+        read.names = names
+        reader.name(read, claim, page)
+    return read
+
+
+def _take(reader: Reader, claim: Claim, taken: Taken, one: Took, voucher: str, met: set[int]) -> None:
+    if one.request is None:
+        reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met)
+    else:
+        reader.taker.request(one.request, taken, voucher if one.vouched else "", one.flags, one.beside)

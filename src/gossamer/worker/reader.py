@@ -1,0 +1,418 @@
+"""Step 7: reads a page: links, record, items. A page is parsed once, whoever asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol
+
+from gossamer.blocks import Block
+from gossamer.model.absence import Usual, not_an_item
+from gossamer.model.absence import lacking as values_lacking
+from gossamer.model.page import Failure, Page
+from gossamer.model.quality import Counting
+from gossamer.model.request import Request
+from gossamer.model.visit import ASIDE, Claim, Row
+from gossamer.parsing import html
+from gossamer.parsing.base_url import Base
+from gossamer.parsing.cost import MAX_BYTES, Cost, cost_of, is_html
+from gossamer.parsing.limits import decoded_size
+from gossamer.parsing.links import hrefs
+from gossamer.parsing.view import View
+from gossamer.sites.item_builder import Made, aside, makers, reject
+from gossamer.sites.loading import LoadedSite, match
+from gossamer.sites.page_functions import Parsed, gather, lacking, run
+from gossamer.url.patterns import PatternTimeout, Searcher
+from gossamer.url.traps import growing
+from gossamer.worker.asset_download import Rows, added, named
+from gossamer.worker.crash_marker import Reading
+from gossamer.worker.link_intake import Read, Taken, Taker
+from gossamer.worker.near_duplicate_marks import mark
+from gossamer.worker.records import failed_record, moment, page_record, page_row
+
+MOST_LINKS = 5000
+"""Different requests that one page may give; the rest is counted as `trap`."""
+MAX_SITEMAP_BYTES = 100_000
+"""Bytes of a sitemap that is read in the process that crawls."""
+MAX_HREFS = 50_000
+"""Different hrefs of a page that are resolved; the rest is counted as `trap`."""
+MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
+"""Links that a page record lists, and characters of them; its `links` counts all of them."""
+
+
+class ReadsApart(Protocol):
+    """Reads pages in another process (`page_reader.PageReader`)."""
+
+    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read: ...
+
+    async def lacks(self, claim: Claim, page: Page) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+class Reader:
+    """Reads the pages of one crawl. `pages`: page records are wanted; `key`: the canonical form of a URL."""
+
+    def __init__(
+        self,
+        sites: Sequence[LoadedSite],
+        taker: Taker,
+        key: Callable[[str], str],
+        *,
+        pages: bool,
+        text: bool,
+        links: bool,
+        duplicates: str = "off",
+    ) -> None:
+        self.sites, self.taker, self.key = sites, taker, key
+        self.pages, self.text, self.links, self.duplicates = pages, text, links, duplicates
+        self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
+        """Keeps a page that could not be parsed, with the reason."""
+        self.tap: Callable[[Claim, Page], None] | None = None
+        """Hears of each page before it is read."""
+        self.run, self.beside = "", ""
+        """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps are inside as seeds (`*`)."""
+        self.watched: frozenset[str] = frozenset()
+        """Fields whose coverage is watched: pages that lack one are kept."""
+        self.usual: Usual = {}
+        """Fields that nearly all items of the last good runs have, where a store keeps items."""
+        self.functions = any(one.site.functions for one in sites)
+        """Whether pages are read by functions of a site."""
+        self.fetches = True
+        """Whether the files that items name are asked for."""
+        self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
+        """Makes the rows of a page's links, where they are wanted."""
+        self._making = makers(sites, key)
+        complete, version = {one.name for one in sites if one.site.complete}, {one.name: one.version for one in sites}
+        self.rows = Rows(key, lambda site: self.run if site in complete else "", lambda site: version.get(site, ""))
+        self._counting = {site.name: Counting(site.name) for site in sites}
+        self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
+        """The page that was last looked at for what it lacks, or shows."""
+        self._costs: tuple[Page | None, Cost] = (None, Cost(False))
+        """What the page costs that was looked at last."""
+        self.reading = Reading()
+        """Where the claim that is being read is noted, in case its page ends the process."""
+        self.apart: ReadsApart | None = None
+        """Reads costly pages in another process; None: they are read here."""
+        self.is_apart = False
+        """This is that other process: files that items name are left to the worker."""
+
+    def forget(self) -> None:
+        """Let go of the page that was looked at last."""
+        self._parsed, self._costs = (None, None), (None, Cost(False))
+
+    def is_costly(self, page: Page) -> bool:
+        """Whether a page must not be read in the process that crawls (`parsing.cost`)."""
+        if self.apart is None:
+            return False
+        if self._costs[0] is not page:
+            cost = (
+                cost_of(page.body)
+                if is_html(page.content_type)
+                else Cost(len(page.body) > MAX_BYTES and self.functions)
+            )
+            self._costs = page, cost
+        return self._costs[1].is_costly
+
+    def _document(self, page: Page) -> html.Document:
+        roots = self._costs[1].roots if self._costs[0] is page else None
+        return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
+        """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
+        sitemap = claim.request.use == "@sitemap"
+        if self.apart is None or not (decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)):
+            return self.read(claim, page, error)
+        if self.tap is not None:
+            self.tap(claim, page)
+        return await self.apart.read(self, claim, page, error)
+
+    async def lacks(self, claim: Claim, page: Page) -> str:
+        """What its site says that the page must have, and it has not; '' for nothing."""
+        if self.apart is not None and self.sites and self.is_costly(page):
+            site = match(self.sites, page.url)
+            return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
+        return self.lacks_here(claim, page)
+
+    def lacks_here(self, claim: Claim, page: Page) -> str:
+        """As `lacks`, in this process."""
+        site = match(self.sites, page.url) if self.sites else None
+        if site is None or not site.site.must_have or _too_deep(claim, page):
+            return ""
+        self.reading.begins(claim.bucket, claim.token)
+        try:
+            self._parsed = page, self._document(page)
+            return lacking(site, View(page, self._parsed[1]))
+        except ValueError:  # said when the page is read
+            return ""
+        finally:
+            self.reading.ends()
+
+    def shows(self, claim: Claim, page: Page) -> int:
+        """How much text a page surely shows, in letters (`html.Document.shows`)."""
+        if _too_deep(claim, page) or self.is_costly(page):
+            return len(page.body)  # whatever it says: it is not read here
+        self.reading.begins(claim.bucket, claim.token)
+        try:
+            document = self._document(page)
+            self._parsed = page, document
+            return document.shows
+        finally:
+            self.reading.ends()
+
+    def read(self, claim: Claim, page: Page, error: str | None) -> Read:
+        """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
+        self.reading.begins(claim.bucket, claim.token)
+        try:
+            return self._read(claim, page, error)
+        finally:
+            self.reading.ends()
+
+    def _read(self, claim: Claim, page: Page, error: str | None) -> Read:
+        if self.tap is not None:
+            self.tap(claim, page)
+        if claim.request.use == "@sitemap":
+            return self._sitemap(claim, page, error)
+        if _too_deep(claim, page):
+            self.keep(page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep")
+            record = page_record(claim.request, page, error="parse")
+            row = page_row(record, self.key(record.requested_url))
+            return Read([row] if self.pages else [], Taken(), error="parse")
+        (was, document), self._parsed = self._parsed, (None, None)
+        if document is None or was is not page:
+            document = self._document(page)
+        taken = Taken()
+        found, shut = hrefs(document)
+        site = match(self.sites, page.url) if self.sites else None
+        if site is not None and error is None and page.status != 304 and _reads(site):
+            return self._site(site, claim, page, document, (found, shut))
+        if error is None and page.status != 304 and (site is None or site.site.follow is not False):
+            grown = growing(document.base.url, found)
+            wanted, beyond = _bounded([href for href in found if href not in grown] if grown else found, document.base)
+            taken = self.taker.take(page.url, document.base.url, wanted, claim)
+            if shut:
+                taken.skip("nofollow", shut)
+            if grown or beyond:
+                taken.skip("trap", len(grown) + beyond)
+        rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
+        if self.graph is not None and page.status != 304:
+            rows += self.graph(page, claim.request, document)
+        return Read(rows, taken)
+
+    def again(self, claim: Claim, page: Page) -> Read | None:
+        """The items of a stored page, as `read` gives them; no link of it is looked at. None where no site reads it."""
+        site = match(self.sites, page.url)
+        if site is None or not site.site.functions:
+            return None
+        return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
+
+    def _site(
+        self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int],
+        marks: bool = True,
+    ) -> Read:  # fmt: skip
+        """A page of a site file: its function's items and requests; an error keeps the page for replay. `marks`: items that say the
+        same are dropped before they are written (`likening`), so what they name waits until then."""
+        view = View(page, document, claim.request)
+        parsed = run(site, view)
+        taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
+        if parsed.missing:
+            page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
+        if parsed.error is None:
+            self._follow(site, view, parsed, links, taken)
+        if parsed.error is None:
+            made = self._making(site).make(parsed, view)
+            stored = [one for one in made if not one.dropped]
+            rows = [self._item(site, claim, page, one, counts) for one in stored]
+            if dropped := len(made) - len(rows):
+                counts["dropped"] = dropped
+        else:
+            self.keep(page, claim.request, f"{site.name}: {parsed.detail}")
+            parsed.requests, taken = [], Taken()
+        self._take(parsed.requests, claim, taken)
+        if parsed.error is None and view.shut:
+            taken.skip("nofollow", len(view.shut))
+        if parsed.error is None and view.too_long:
+            taken.skip("trap", len(view.too_long))
+        if parsed.function or parsed.error:
+            empty = not parsed.error and not parsed.items and not parsed.requests
+            self._counting[site.name].page(counts, parsed.error is None, empty)
+        items = len(rows) - counts.get("rejected", 0)
+        read = Read(rows, taken, items, counts, parsed.error)
+        if parsed.error is None and any(one.names for one in stored):
+            read.names = [(one.names, one.beyond) for one in stored]
+            if not self.is_apart:
+                self.name(read, claim, page, marks)
+        if self.graph is not None:
+            read.rows += self.graph(page, claim.request, document)
+        if self.pages:
+            read.rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
+        return read
+
+    def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
+        """Ask for the files that the items of a page name, and put the rows of all that they name behind the items."""
+        site = match(self.sites, page.url)
+        assert site is not None
+        count = len(read.names)
+        pairs = list(zip(read.rows[:count], read.names, strict=True))
+        name = partial(named, self.rows, site.name, (page.url, page.fetched_at), claim, pairs, self.taker, self.fetches)
+        if marks and any(row.once for row, _ in pairs):
+            read.later = partial(added, name)
+        else:
+            read.rows[count:count] = name(read.rows[:count], read.taken)
+
+    def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
+        """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""
+        voucher = self.taker.voucher(claim)
+        wanted = {(one.method, one.url, one.body): one for one in requests}
+        for request in list(wanted.values())[:MOST_LINKS]:
+            self.taker.request(request, taken, voucher, beside=claim.host)
+        if len(wanted) > MOST_LINKS:
+            taken.skip("trap", len(wanted) - MOST_LINKS)
+
+    def _follow(self, site: LoadedSite, view: View, parsed: Parsed, links: tuple[list[str], int], taken: Taken) -> None:
+        """Add the links that `follow=` names; without it a page that no function reads gives all its links."""
+        follow, (found, shut) = site.site.follow, links
+        if follow is False or (follow is None and parsed.function):
+            return
+        if callable(follow):
+            requests, problem = gather(site, follow, view)
+            parsed.requests += requests
+            if problem:
+                parsed.error, parsed.detail = "parse", problem
+            return
+        if not (found or shut):
+            return
+        base = view.document.base
+        if follow not in (None, True):
+            found, undecided = _followed(found, follow, base)
+            if undecided:
+                taken.skip("filter", undecided)
+        grown = growing(base.url, found)
+        parsed.requests += view.follow([href for href in found if href not in grown])
+        if shut and follow in (None, True):
+            taken.skip("nofollow", shut)
+        if grown:
+            taken.skip("trap", len(grown))
+
+    def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
+        """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside, and its page, too."""
+        expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
+        lacks = values_lacking(made.fields, expected) if expected else ()
+        if lacks and (reason := not_an_item(lacks, expected)):
+            reject(made, reason)
+        self._counting[site.name].item(counts, made.kind, made.fields, not made.faults)
+        seen = {
+            "_url": page.url,
+            "_site": site.name,
+            "_kind": made.kind,
+            "_key": made.key,
+            "_seen_at": moment(page.fetched_at),
+            "_version": site.version,
+            "_hash": made.content,
+        }
+        if made.faults:
+            counts["rejected"] = counts.get("rejected", 0) + 1
+            told = aside(made)
+            self.keep(page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}")
+            del seen["_key"], seen["_hash"]
+            return Row(ASIDE, "", {**told, **seen})
+        for field in self.watched & made.fields.keys() if self.watched else ():
+            if made.fields[field] in (None, "", []):
+                self.keep(page, claim.request, f"{site.name}: {made.kind}: {field}: it has no value")
+        run = self.run if site.site.complete else ""
+        return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
+
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
+        """What a file gives that is kept (`keeping`): its row, and as any URL a record."""
+        rows = [row] if row is not None else []
+        if self.pages:
+            record = page_record(claim.request, page, error=error)
+            rows.append(page_row(record, self.key(record.requested_url)))
+        return Read(rows, Taken(), counts={"files": 1} if row is not None and error is None else {})
+
+    def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
+        """The record of a URL that failed for good. A page that lacks what was waited for is kept."""
+        if isinstance(result, Page) and result.late:
+            self.keep(result, claim.request, result.late)
+        if not self.pages or claim.request.use == "@sitemap":
+            return []
+        record = failed_record(claim.request, result, error, time.time())
+        return [page_row(record, self.key(record.requested_url))]
+
+    def _row(
+        self, request: Request, page: Page, document: html.Document, found: list[str], links: int, error: str | None
+    ) -> Row:
+        record = page_record(request, page, error=error)
+        record.title, record.language, record.canonical = document.title, document.language, document.canonical
+        record.links, record.text_hash = links, document.text_hash
+        if self.text:
+            record.text = document.text
+        if self.links:
+            record.out_links = _out_links(document.base, found)
+        row = page_row(record, self.key(record.requested_url))
+        if self.duplicates != "off":
+            mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
+        return row
+
+    def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
+        """A sitemap or feed gives seeds; sitemaps of an index are followed three deep."""
+        from gossamer.parsing.sitemaps import entries
+
+        taken = Taken()
+        if error is None:
+            pages, sitemaps = entries(page.body, page.url)
+            depth = claim.request.depth
+            for entry in pages:
+                one = Request(str(entry), referrer=page.url, priority=claim.request.priority)
+                self.taker.request(one, taken, beside=self.beside or claim.host)
+            for entry in sitemaps if depth < 3 else ():
+                self.taker.request(
+                    Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
+                )
+        return Read([], taken, infrastructure=True, error=error)
+
+
+def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
+    """The links in which a pattern of `follow=` is found, and the number of links on which one took too long."""
+    found, undecided = [], 0
+    for href in hrefs:
+        url = base.resolve(href) or ""
+        try:
+            if any(one.search(url) for one in follow):
+                found.append(href)
+        except PatternTimeout:
+            undecided += 1
+    return found, undecided
+
+
+def _too_deep(claim: Claim, page: Page) -> bool:
+    """Whether a page must not be parsed again: that it is to blame when its process ended is likely the second time alone."""
+    return claim.crashes > 1 and html.deep(page.body, page.content_type)
+
+
+def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
+    """The hrefs that are resolved, and how many others there are: of a base that is too long those that are relative to its path."""
+    wanted = hrefs
+    if base.is_long:
+        wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
+    return wanted[:MAX_HREFS], len(hrefs) - min(len(wanted), MAX_HREFS)
+
+
+def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
+    """The URLs of hrefs, each once, as many as a record may list."""
+    found, size = dict[str, None](), 0
+    for href in hrefs:
+        url = base.resolve(href)
+        if url is not None and url not in found:
+            size += len(url)
+            if len(found) >= MAX_OUT_LINKS or size > MAX_OUT_LINK_CHARACTERS:
+                break
+            found[url] = None
+    return list(found)
+
+
+def _reads(site: LoadedSite) -> bool:
+    """Whether a site says anything of how its pages are read; else they are read as any page is."""
+    own = site.site
+    return bool(own.functions or own.must_have or own.follow not in (None, False))

@@ -1,0 +1,201 @@
+"""The gate: what only host state can tell. Robots rules are the frontier's; a worker fetches, caches and evaluates them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.blocks import block
+from gossamer.blocks.site_rules import Blocks
+from gossamer.errors import GossamerError, own_limit
+from gossamer.model.interfaces import Frontier
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import FILE, Request, split
+from gossamer.model.verdict import Drop
+from gossamer.model.visit import Claim, Settle
+from gossamer.politeness import pace, robots_access
+from gossamer.politeness.breaker import Trouble, health
+from gossamer.politeness.robots import Robots
+from gossamer.worker.decide import REDIRECTS, retry_after, wait
+from gossamer.worker.rungs import Allowed, Rungs
+
+MOST_REDIRECTS = 5
+BESIDE = 60.0
+"""Seconds after which a robots.txt that could not be read for a log-in is asked for again."""
+ROOM = 10_000
+"""Parsed robots.txt kept."""
+
+
+class Treatment(NamedTuple):
+    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, what a block is."""
+
+    retries: tuple[float, ...]
+    fixed: pace.Delay | None
+    obey: bool = True
+    blocks: Blocks = True
+
+
+class Gate:
+    """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is the URL parser; `treat` says
+    what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled; `ladder`: the rungs, the cheapest first."""
+
+    def __init__(
+        self, frontier: Frontier, rungs: Rungs, *, agent: str, obey: bool, retries: tuple[float, ...],
+        fixed: pace.Delay | None, parse: Callable[..., str | None] = urls.parse,
+        treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
+        ladder: Allowed = lambda request: ("plain",),
+    ) -> None:  # fmt: skip
+        self._opens, self._ladder = opens, ladder
+        self.files = True
+        """Whether files of items are asked for."""
+        self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
+        usual = Treatment(retries, fixed, obey)
+        self._treat = treat or (lambda _: usual)
+        self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
+        self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
+
+    async def refuse(self, claim: Claim) -> Drop | None:
+        """Why this claim may not be visited, or None."""
+        if claim.request.use == FILE and not self.files:
+            return Drop(skip="filter", detail="--files off")
+        if claim.trouble and (why := Trouble.of(claim.trouble).given_up):
+            return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
+        if claim.robots in (0, robots_access.OPEN) or not self._treat(claim.host).obey:
+            return None
+        if claim.robots < 0:
+            return robots_access.CLOSED.get(claim.robots, robots_access.CLOSED[robots_access.UNREACHABLE])
+        scheme = "s" if claim.request.url.startswith("https:") else "h"
+        version, robots = self._known.get((scheme, claim.host), (0, None))
+        if robots is None or version != claim.robots:
+            kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+            if kept is None:  # an old copy's time was over before its last claims came: nobody knows what it said
+                return robots_access.CLOSED[robots_access.UNREACHABLE]
+            robots = robots_access.rules(kept)
+            if len(self._known) >= ROOM:
+                self._known.clear()
+            self._known[scheme, claim.host] = (claim.robots, robots)
+        if robots.allows(self._agent, claim.request.url):
+            return None
+        return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
+
+    async def shuts(
+        self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
+    ) -> Drop | None:
+        """Why a URL that is needed beside a claim's own (to log in) may not be asked for, None when it may.
+
+        Of another origin robots.txt is read here, once in a while; `note` hears of that request and its URL.
+        """
+        scheme, host, _ = split(url)
+        if "@" in host or not self._opens(host):
+            return Drop(skip="scope", detail=f"the port of {host} is not open: --allow-port")
+        if not self._treat(host).obey:
+            return None
+        if (scheme, host) == split(claim.request.url)[:2]:
+            return await self.refuse(msgspec.structs.replace(claim, request=Request(url)))
+        until, found = self._beside.get((scheme, host), (0.0, robots_access.Access()))
+        if until <= time.monotonic():
+            file = f"{scheme}://{host}/robots.txt"
+            result, _ = await self._follow(msgspec.structs.replace(claim, request=Request(file)))
+            note(result, file)
+            found = robots_access.access(result, self._agent, None, 0)
+            holds = BESIDE if found.version == robots_access.UNREACHABLE else found.holds
+            self._beside[scheme, host] = time.monotonic() + holds, found
+        if found.version < 0:
+            return robots_access.CLOSED[found.version]
+        if found.version == robots_access.OPEN or (robots := robots_access.rules(found.rules)).allows(self._agent, url):
+            return None
+        return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
+
+    async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, robots_access.Access]:
+        """Fetch an origin's robots.txt for a robots claim and hand the outcome to the frontier.
+
+        Returns the last answer, the monotonic time its request began, and the outcome.
+        """
+        try:
+            result, began = await self._follow(claim)
+        except (OSError, MemoryError, RuntimeError, GossamerError) as error:
+            if not (short := own_limit(error)):
+                raise
+            result, began = (
+                Failure("connect", f"short of {short}", time.time(), 0.0, sent=False, later=1.0, short=short),
+                time.monotonic(),
+            )
+        if isinstance(result, Failure) and result.later is not None:
+            await self.give_back(claim, result.later)
+            return result, began, robots_access.Access(holds=0.0)
+        stale = await self._stale(claim)
+        treatment = self._treat(claim.host)
+        found = robots_access.access(result, self._agent, wait(claim.robots, treatment.retries), stale)
+        slow = isinstance(result, Page) and result.status in (429, 503)
+        now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
+        asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
+        said, why = felt(result)
+        settle = Settle(
+            claim.token, "d", since=round((time.monotonic() - began) * 1000),
+            delay=round(pace.delay(now_pace, treatment.fixed) * 1000), pace=now_pace.text(),
+            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000), health=said, reason=why,
+        )  # fmt: skip
+        await self._frontier.robots(
+            claim, version=found.version, holds=round(found.holds * 1000), crawl_delay=round(found.crawl_delay * 1000),
+            settle=settle, rules=found.rules,
+        )  # fmt: skip
+        return result, began, found
+
+    async def give_back(self, claim: Claim, wait: float) -> None:
+        """A robots claim that is not tried now: its host is not asked for `wait` seconds."""
+        settle = Settle(claim.token, "d", delay=0, host_wait=round(wait * 1000))
+        await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
+
+    async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
+        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard.
+
+        They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
+        """
+        result, began = await self._got(claim, claim.request, time.monotonic())
+        for _ in range(MOST_REDIRECTS):
+            if isinstance(result, Failure) or result.status not in REDIRECTS:
+                break
+            target = self._parse(result.header("location") or "", result.url)
+            if target is None or not target.startswith(("http://", "https://")):
+                break
+            host = split(target)[1]
+            if "@" in host or not self._opens(host):
+                break
+            result, began = await self._got(claim, Request(target), began + result.lag + max(claim.delay, claim.floor))
+        return result, began + result.lag
+
+    async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
+        """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what the owner says."""
+        rungs, below = self._ladder(request), list[Page | Failure]()
+        for rung in rungs:
+            await asyncio.sleep(max(0.0, at - time.monotonic()))
+            began = time.monotonic()
+            asked = msgspec.structs.replace(request, rung=rung)
+            result = await self._rungs(asked).collect(asked, max(claim.delay, claim.floor))
+            if isinstance(result, Failure) or rung == rungs[-1]:
+                break
+            found = block(result.status, result.headers, result.body, result.url)
+            if found is None:
+                break
+            result.block = found.line()
+            below.append(result)
+            at = began + result.lag + max(claim.delay, claim.floor)
+        return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
+
+    async def _stale(self, claim: Claim) -> int:
+        """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""
+        scheme = "s" if claim.request.url.startswith("https:") else "h"
+        kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
+        return robots_access.version_of(kept) if kept is not None else 0
+
+
+def felt(result: Page | Failure) -> tuple[str, str]:
+    """What an answer to a robots claim says of the host, and why."""
+    if isinstance(result, Failure):
+        return health(result.reason, None, final=result.final), result.reason
+    return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

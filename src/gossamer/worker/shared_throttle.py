@@ -1,0 +1,81 @@
+"""A budget that hosts share, by address or by registered domain (`--polite-by`): a turn is taken before a request, given back after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from gossamer.model.page import Failure, Page
+from gossamer.model.visit import Claim, Visit
+from gossamer.politeness.robots_access import Access
+
+
+class Groups(Protocol):
+    """The turns (`frontier.groups`)."""
+
+    async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
+    async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
+
+
+class Sharing:
+    """The turns of one crawl's claims. `group`: what a host shares its budget with; None: nothing, or not known."""
+
+    def __init__(
+        self, groups: Groups, group: Callable[[str], Awaitable[str | None]], failed: Callable[[str], None] | None = None
+    ) -> None:
+        """`failed` hears of addresses at which nobody answered."""
+        self._groups, self._group, self._failed = groups, group, failed
+        self._turns: dict[tuple[int, int], tuple[str, str]] = {}
+
+    async def enter(self, claim: Claim) -> float:
+        """Take a turn for a claim: 0, or seconds that its host must wait."""
+        name = await self._group(claim.host)
+        if name is None:
+            return 0.0
+        token, wait = await self._groups.enter(name, max(claim.delay, claim.floor))
+        if not wait:
+            self._turns[claim.bucket, claim.token] = name, token
+        return wait
+
+    def around(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
+        """The same visit, which gives its turn back."""
+
+        async def turned(claim: Claim) -> Visit:
+            began, delay = time.monotonic(), claim.delay
+            try:
+                visit = await go(claim)
+                began, delay = visit.began, visit.settle.delay / 1000
+                if (
+                    self._failed is not None
+                    and visit.settle.reason in ("connect", "timeout")
+                    and (turn := self._turn(claim))
+                ):
+                    self._failed(turn[0].partition(":")[2])
+                return visit
+            finally:
+                await self._leave(claim, began, delay)
+
+        return turned
+
+    async def robots(
+        self, claim: Claim, fetch: Callable[[Claim], Awaitable[tuple[Page | Failure, float, Access]]]
+    ) -> tuple[Page | Failure, float, Access]:
+        """A fetch of robots.txt, which gives its turn back."""
+        began, delay = time.monotonic(), claim.delay
+        try:
+            result, began, found = await fetch(claim)
+            delay = max(delay, found.crawl_delay)
+            return result, began, found
+        finally:
+            await self._leave(claim, began, delay)
+
+    def _turn(self, claim: Claim) -> tuple[str, str] | None:
+        return self._turns.get((claim.bucket, claim.token))
+
+    async def _leave(self, claim: Claim, began: float, delay: float) -> None:
+        """A request is over. began: monotonic time, 0 when none was made; delay: seconds from its start to the next one."""
+        turn = self._turns.pop((claim.bucket, claim.token), None)
+        if turn is not None:
+            since = time.monotonic() - began if began else -1.0
+            await self._groups.leave(*turn, since, max(delay, claim.floor))

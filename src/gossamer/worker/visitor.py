@@ -1,0 +1,321 @@
+"""The visitor: one claim in, one visit out: gate, collect, detect, parse, decide. It writes nothing down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import FILE, Request, infrastructure, split
+from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
+from gossamer.model.visit import Attempt, Claim, Row, Settle, Visit
+from gossamer.parsing import pdf
+from gossamer.politeness import pace, robots_access
+from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
+from gossamer.worker import conditional_get, records
+from gossamer.worker.asset_download import Keeping
+from gossamer.worker.decide import answered, wait
+from gossamer.worker.fetching import Fetching, Solve
+from gossamer.worker.ladder_climbing import Climbing
+from gossamer.worker.lane_routing import Lanes
+from gossamer.worker.link_intake import Read, Taken, Taker
+from gossamer.worker.login_session import Members
+from gossamer.worker.min_depth import Nearer, read_again
+from gossamer.worker.robots_gate import Gate, Treatment, felt
+from gossamer.worker.rungs import Rungs
+from gossamer.worker.shared_throttle import Sharing
+from gossamer.worker.site_routing import Apart
+
+SLOW_DOWN = (429, 503)
+ENDS_ITS_READER = "it ended two processes that read it"
+MOST_SITEMAPS = 5000
+"""Sitemaps of one robots.txt that are asked for; the rest is counted as `trap`."""
+
+
+class Reader(Protocol):
+    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`: whether there is one."""
+
+    functions: bool
+
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read: ...
+
+    async def lacks(self, claim: Claim, page: Page) -> str: ...
+
+    def shows(self, claim: Claim, page: Page) -> int: ...
+
+    def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
+
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read: ...
+
+
+class Visitor:
+    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met.
+
+    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them; None: they do not.
+    `apart`: takes what is for others; None: nothing is."""
+
+    def __init__(
+        self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
+        *, parse: Callable[..., str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
+        anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
+        sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
+        sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
+        members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
+        apart: Apart | None = None, short: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
+        self.reader, self.parse = reader, parse
+        usual = Treatment(retries, fixed)
+        self.treat = treat or (lambda _: usual)
+        self.fetching = Fetching(
+            rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
+            by=by or "", lanes=lanes, shows=reader.shows, short=short,
+        )  # fmt: skip
+        self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
+        self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
+        self.apart, self.short = apart, short
+
+    async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
+        """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
+        if self.apart is not None and await self.apart.took(batch, put):
+            return None
+        if batch[0].kind == "robots":
+            return await self._robots(batch[0], put)
+        chosen: Claim | None = None
+        for claim in batch:
+            if chosen is not None:
+                put(Visit(claim, Settle(claim.token, "b")))
+            elif (refusal := await self.gate.refuse(claim)) is None:
+                chosen = claim
+            else:
+                refused = self._dropped(claim, refusal, None, 0.0)
+                if self.by is not None:
+                    conditional_get.note(refused, None, self.by)
+                put(
+                    read_again(refused)
+                    if self.nearer is None or claim.request.use == FILE
+                    else self.nearer.ends(refused)
+                )
+        if chosen is not None:
+            go: Callable[[Claim], Awaitable[Visit]] = self._go
+            if self.sharing is not None:
+                if wait := await self.sharing.enter(chosen):
+                    put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    return None
+                go = self.sharing.around(go)
+            if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
+                put(read_again(await go(chosen)))
+            else:
+                put(await self.nearer.visit(chosen, go, lambda claim, page: self._read(claim, page, Done(), 0.0)))
+        return None
+
+    async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
+        if self.sharing is None:
+            result, began, found = await self.gate.fetch(claim)
+        elif wait := await self.sharing.enter(claim):
+            await self.gate.give_back(claim, wait)
+            return
+        else:
+            result, began, found = await self.sharing.robots(claim, self.gate.fetch)
+        if isinstance(result, Failure) and result.short:
+            self.short(result.short)
+            return
+        taken = Taken()
+        if self.sitemaps and claim.request.depth == 0:
+            for link in found.sitemaps[:MOST_SITEMAPS]:
+                if (url := self.parse(link, claim.request.url)) is None:
+                    taken.skip("filter")
+                else:
+                    self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
+            if len(found.sitemaps) > MOST_SITEMAPS:
+                taken.skip("trap", len(found.sitemaps) - MOST_SITEMAPS)
+        shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
+        outcome = "retry" if not found.holds else "dead" if shut else "done"
+        error = result.reason if isinstance(result, Failure) else None
+        line = self._attempt(claim, result, outcome, error)
+        said, why = felt(result)
+        settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
+        visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
+        if taken.skips:
+            visit.counts = {**{f"skip:{reason}": n for reason, n in taken.skips.items()}, "found": taken.found}
+        put(self._kept(visit, result))
+
+    async def _go(self, claim: Claim) -> Visit:
+        if claim.request.use != FILE and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
+            await self.anchored()  # the worker that met the redirected seed knows more
+        got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
+        result, verdict = got.result, got.verdict
+        visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
+        if self.by is not None:
+            conditional_get.note(visit, result, self.by)
+        visit.attempts = got.attempts + visit.attempts
+        if got.wire:
+            visit.counts = {**visit.counts, "bytes": visit.counts.get("bytes", 0) + got.wire}
+        if isinstance(verdict, Later):
+            return visit
+        visit.elapsed = result.elapsed
+        self._pace(claim, result, visit)
+        visit.settle.health = visit.settle.health or says(claim, result, verdict)
+        visit.settle.final = isinstance(result, Failure) and result.final
+        return visit
+
+    async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
+        """The visit of a verdict."""
+        match verdict:
+            case Done():
+                assert isinstance(result, Page)
+                if claim.request.use == FILE and self.keeping is not None:
+                    return await self._file(claim, result, verdict, began, self.keeping)
+                if self.reader.functions and pdf.is_pdf(result.body) and pdf.available():
+                    result.text = await asyncio.to_thread(pdf.text, result.body)
+                if self.nearer is not None and verdict.error is None:
+                    self.nearer.keep(claim.request, result)
+                return await self._read(claim, result, verdict, began)
+            case Redirected():
+                return await self._redirected(claim, result, verdict, began)
+            case Retry():
+                return self._retry(claim, result, verdict, began)
+            case Drop():
+                return self._dropped(claim, verdict, result, began)
+            case Later():
+                settle = Settle(claim.token, "b", host_wait=round(verdict.after * 1000))
+                return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
+
+    def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
+        """The visit, with its answers whole where an output keeps that: the one that counts last."""
+        if self.raw:
+            pages = [result for result in results if isinstance(result, Page)]
+            visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
+            visit.size += sum(page.wire + 2000 for page in pages)
+        return visit
+
+    async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:
+        """A file is kept instead of read, or refused as an answer would have been."""
+        row, reason = await keeping.kept(claim.request, page, verdict.error)
+        if reason is not None and reason != verdict.error:
+            drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
+            visit = self._dropped(claim, drop, page, began)
+            visit.rows[-1:] = [row] if row is not None else []
+            return visit
+        visit = self._done(claim, page, verdict, began, self.reader.file(claim, page, row, verdict.error))
+        visit.size += len(row.data.get("text") or "") if row is not None and isinstance(row.data, dict) else 0
+        return visit
+
+    async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
+        """The visit of a page that is read. One that ends whatever process reads it is a dead letter."""
+        read = await self.reader.reads(claim, page, verdict.error)
+        if read.error == "crash":
+            return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
+        return self._done(claim, page, verdict, began, read)
+
+    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read) -> Visit:
+        error = read.error or verdict.error
+        counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
+        counts = {**counts, **read.counts, "found": read.taken.found, "bytes": page.wire}
+        if read.infrastructure:
+            counts["infra"] = -1
+        else:
+            counts |= {"pages": 1, "items": read.items, "succeeded": int(page.status < 300 or page.status == 304)}
+            counts |= answered(claim.request)
+            if error:
+                counts[f"err:{error}"] = 1
+                if 400 <= page.status < 500 and page.status not in conditional_get.GONE:
+                    counts["shut"] = 1
+        size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
+        return Visit(
+            claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,
+            attempts=self._attempt(claim, page, "done", error), gone=records.gone_at(page), later=read.later,
+        )  # fmt: skip
+
+    async def _redirected(self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float) -> Visit:
+        request, taken = claim.request, Taken()
+        hops = (*request.hops, request.url)
+        if request.depth == 0:
+            await self.anchor(request.url, verdict.target)
+        child = msgspec.structs.replace(request, url=verdict.target, hops=hops)
+        if split(verdict.target)[:2] != split(request.url)[:2]:
+            child = msgspec.structs.replace(child, headers=None)  # they were meant for that origin alone
+        if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
+            child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
+        flags = "ri" if infrastructure(request) else "rf"
+        self.taker.request(child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host)
+        counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
+        counts |= {"found": taken.found, "bytes": result.wire}
+        counts["infra" if "i" in flags else "redirected"] = -1 if "i" in flags else 1
+        return Visit(
+            claim, Settle(claim.token, "d"), began, counts=counts, adds=taken.adds,
+            attempts=self._attempt(claim, result, "redirected", None),
+        )  # fmt: skip
+
+    def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
+        treatment = self.treat(claim.host)
+        pause = wait(claim.attempt, treatment.retries)
+        last = probes(claim) and gives_up(Trouble.of(claim.trouble), treatment.retries) and verdict.reason in FAULTS
+        if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
+            visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
+            visit.settle.health = LAST if last else ""
+            return visit
+        settle = Settle(
+            claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
+        )
+        return Visit(
+            claim,
+            settle, began, counts={"bytes": result.wire}, attempts=self._attempt(claim, result, "retry", verdict.reason),
+        )  # fmt: skip
+
+    def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
+        sent = result is not None and (isinstance(result, Page) or result.sent)
+        visit = Visit(claim, Settle(claim.token, "k"), began if sent else 0.0)
+        infra = infrastructure(claim.request)
+        if verdict.error:
+            visit.settle = Settle(claim.token, "x", reason=verdict.error, detail=verdict.detail)
+            visit.rows = self.reader.failed(claim, result, verdict.error)
+        elif infra:
+            visit.counts = {"infra": -1}
+        else:
+            visit.counts = {f"skip:{verdict.skip}": 1}
+        if not infra:
+            visit.counts |= answered(claim.request)
+        if claim.request.use == FILE and self.keeping is not None:
+            visit.rows = [*visit.rows, self.keeping.refused(claim.request, result, verdict)]
+        if result is not None:
+            if sent and visit.settle.action == "k":
+                visit.settle.action = "d"
+            visit.counts["bytes"] = result.wire
+            visit.attempts = self._attempt(
+                claim, result, "dead" if verdict.error else "skipped", verdict.error or verdict.skip
+            )
+        return visit
+
+    def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
+        """The host's pace after this answer, and when it may be asked next."""
+        slow = isinstance(result, Page) and (result.status in SLOW_DOWN or " rate-limit " in (result.block or ""))
+        before = pace.parse(claim.pace)
+        fixed = self.treat(claim.host).fixed
+        if fixed is None or slow or before.doublings:
+            before = pace.after(before, result.elapsed, slow)
+            visit.settle.pace = before.text()
+        seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
+        visit.settle.delay = round(max(seconds, claim.floor) * 1000)
+
+    def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
+        made = records.tries(result)
+        if isinstance(result, Page) or (not result.noted and records.tried(result)):
+            made.append((result, outcome, error))
+        return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
+
+
+def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
+    """What an answer says of its host."""
+    reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
+    status = result.status if isinstance(result, Page) else None
+    final = isinstance(result, Failure) and result.final
+    return health(reason, status, final=final, again=claim.attempt > 0 and not probes(claim))
+
+
+def probes(claim: Claim) -> bool:
+    """Whether the claim probes a host whose breaker is half-open."""
+    return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0

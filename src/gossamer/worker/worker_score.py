@@ -1,0 +1,127 @@
+"""How well this worker does (`politeness.scores`): learned from its visits, told to the others, and what follows for its claims."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from gossamer.errors import GossamerError
+from gossamer.model.visit import Visit
+from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
+from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, read, waits
+
+TURN = 2.0
+"""Seconds between looks at the others."""
+GONE = 60.0
+"""Seconds after which the record of a dead worker is removed."""
+
+
+class Scores(Protocol):
+    """Where the records lie (`frontier.scores`)."""
+
+    async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
+    async def drop(self, name: str) -> None: ...
+    async def now(self) -> float: ...
+
+
+class Merit:
+    """One worker's score. `patience` hears for how long easy and hard hosts must have waited, in ms; `tell` hears a line for people."""
+
+    def __init__(
+        self, name: str, scores: Scores, patience: Callable[[tuple[int, int]], None], tell: Callable[[str], None],
+        *, serves: str = "", probe: float = PROBE, turn: float = TURN,
+    ) -> None:  # fmt: skip
+        self.mine = Record(name, serves)
+        self.others: list[Record] = []
+        self._scores, self._patience, self._tell = scores, patience, tell
+        self._probe, self._turn = probe, turn
+        self._streak = Streak()
+        self._clock = 0.0
+        """The store's clock less ours."""
+        self._probe_at = 0.0
+        self._counted = (0, 0)
+
+    @property
+    def out(self) -> bool:
+        """Whether the worker took itself out."""
+        return bool(self.mine.out)
+
+    def allowed(self, want: int) -> int:
+        """How many claims may be made: all, or while it is out one now and then."""
+        if not self.mine.out:
+            return want
+        if time.monotonic() < self._probe_at:
+            return 0
+        return min(want, 1)
+
+    def claimed(self, n: int) -> None:
+        """So many were made."""
+        if self.mine.out and n:
+            self._probe_at = time.monotonic() + self._probe
+
+    def saw(self, visit: Visit) -> None:
+        """A visit ended."""
+        said, reason = visit.settle.health, visit.settle.reason
+        if not said:
+            return
+        hard = bool(visit.claim.trouble) and Trouble.of(visit.claim.trouble).hard
+        (self.mine.hard if hard else self.mine.easy).saw(said == GOOD, visit.elapsed)
+        if said == GOOD:
+            self.mine.good_at = time.time() if not self._clock else time.monotonic() + self._clock
+            self._streak.saw(visit.claim.host, "")
+            if self.mine.out:
+                self._come_back()
+            return
+        failed = "blocked" if said == BLOCKED else reason if reason in NETWORK else ""
+        if not failed:
+            self._streak.clear()  # it was there, and answered badly
+        elif not visit.settle.final:
+            self._streak.saw(visit.claim.host, failed)
+            if not self.mine.out and (why := self._streak.out(self.others, time.monotonic() + self._clock)):
+                self.mine.out = why
+                self._probe_at = time.monotonic() + self._probe
+                self._tell(f"this worker takes itself out: {why}; it tries again every {self._probe:g} s")
+
+    def _come_back(self) -> None:
+        self.mine.out = ""
+        self._streak.clear()
+        self._tell("this worker is back: a visit succeeded")
+
+    async def keep(self, room: Callable[[], bool]) -> None:
+        """Tell the others, and hear of them, until cancelled."""
+        while True:
+            with contextlib.suppress(GossamerError):  # the store is away: the next turn tells more
+                await self.look(room())
+            await asyncio.sleep(self._turn)
+
+    async def look(self, room: bool) -> None:
+        """One turn of `keep`."""
+        now = time.monotonic() + self._clock if self._clock else await self._scores.now()
+        counted = (self.mine.easy.n, self.mine.hard.n)
+        if self.mine.at:
+            for means, was, n in zip((self.mine.easy, self.mine.hard), self._counted, counted, strict=True):
+                rate(means, n - was, now - self.mine.at)
+        self._counted = counted
+        self.mine.at, self.mine.room = now, room
+        now, records = await self._scores.tell(self.mine.name, msgspec.json.encode(self.mine))
+        self._clock = now - time.monotonic()
+        self.others = [one for one in read(records) if one.name != self.mine.name]
+        for one in self.others:
+            if now - one.at > GONE:
+                await self._scores.drop(one.name)
+        self._patience(waits(self.mine, self.others, now))
+
+    async def close(self) -> None:
+        """Take the record away."""
+        await self._scores.drop(self.mine.name)
+
+
+def rate(means: Means, visits: int, seconds: float) -> None:
+    """Its visits a second, after so many in so much time."""
+    if seconds > 0:
+        means.rate += 0.5 * (visits / seconds - means.rate)
