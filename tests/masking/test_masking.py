@@ -17,6 +17,13 @@ from gossamer.config.redaction import Secret, mask
 CANARY = "CANARY42"
 
 
+@pytest.fixture(autouse=True)
+def no_other_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that other tests registered is masked here."""
+    monkeypatch.setattr(masking, "_forms", {})
+    monkeypatch.setattr(masking, "_known", [])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -398,8 +398,9 @@ class Embedded:
 
     def _end_servers(self, patience: float) -> None:
         """End the processes that hold the server's lock: those alone are proven to be this folder's."""
-        deadline, sent = time.monotonic() + patience, False
-        while pids := self._holders():
+        deadline, sent, asked = time.monotonic() + patience, False, set[int]()
+        while (pids := self._holders()) or not asked.isdisjoint(_children):  # it lets its files go before it ends
+            asked |= set(pids)
             late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
             for pid in pids if late or not sent else ():
                 self._signal(pid, signal.SIGKILL if late else signal.SIGTERM)
